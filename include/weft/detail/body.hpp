@@ -1,0 +1,141 @@
+// A closure and the place for its result, behind the core's record.
+#pragma once
+
+#include <exception>
+#include <functional>
+#include <memory>
+#include <new>
+#include <type_traits>
+#include <utility>
+
+#include <weft/cancelled.hpp>
+#include <weft/detail/task_core.hpp>
+
+namespace weft::inline v1::detail {
+
+// Nothing, a value, or an exception. Values are built in place, so they need not be movable until they are taken.
+template <class R>
+class result {
+ public:
+  result() noexcept {}
+  result(const result&) = delete;
+  result& operator=(const result&) = delete;
+  ~result() { clear(); }
+
+  template <class F>
+  void set_from(F&& f) {
+    ::new (static_cast<void*>(&value_)) R(std::forward<F>(f)());
+    holds_ = content::value;
+  }
+  void set_error(std::exception_ptr e) noexcept {
+    ::new (static_cast<void*>(&error_)) std::exception_ptr(std::move(e));
+    holds_ = content::error;
+  }
+  [[nodiscard]] R take() {
+    if (holds_ == content::error) std::rethrow_exception(take_error());
+    return std::move(value_);
+  }
+  [[nodiscard]] std::exception_ptr take_error() noexcept {
+    std::exception_ptr e = holds_ == content::error ? std::move(error_) : nullptr;
+    clear();
+    return e;
+  }
+
+ private:
+  enum class content : unsigned char { nothing, value, error };
+  void clear() noexcept {
+    if (holds_ == content::value) std::destroy_at(&value_);
+    if (holds_ == content::error) std::destroy_at(&error_);
+    holds_ = content::nothing;
+  }
+  union {
+    R value_;
+    std::exception_ptr error_;
+  };
+  content holds_ = content::nothing;
+};
+
+template <class R>
+class result<R&> {
+ public:
+  template <class F>
+  void set_from(F&& f) {
+    pointer_.set_from([&] { return std::addressof(std::forward<F>(f)()); });
+  }
+  void set_error(std::exception_ptr e) noexcept { pointer_.set_error(std::move(e)); }
+  [[nodiscard]] R& take() { return *pointer_.take(); }
+  [[nodiscard]] std::exception_ptr take_error() noexcept { return pointer_.take_error(); }
+
+ private:
+  result<R*> pointer_;
+};
+
+template <>
+class result<void> {
+ public:
+  template <class F>
+  void set_from(F&& f) {
+    std::forward<F>(f)();
+  }
+  void set_error(std::exception_ptr e) noexcept { error_ = std::move(e); }
+  void take() {
+    if (error_ != nullptr) std::rethrow_exception(take_error());
+  }
+  [[nodiscard]] std::exception_ptr take_error() noexcept { return std::exchange(error_, nullptr); }
+
+ private:
+  std::exception_ptr error_;
+};
+
+template <class F>
+using result_of = std::invoke_result_t<F>;
+
+template <class F>
+class body {
+ public:
+  using value_type = result_of<F>;
+
+  template <class From>
+  explicit body(From&& f) : closure_(std::forward<From>(f)) {}
+  ~body() {}  // the closure goes in run() or fail()
+  body(const body&) = delete;
+  body& operator=(const body&) = delete;
+
+  [[nodiscard]] result<value_type>& outcome() noexcept { return result_; }
+
+  static constexpr operations ops{
+      [](void* p) noexcept { return static_cast<body*>(p)->run(); },
+      [](void* p, std::exception_ptr why) noexcept { static_cast<body*>(p)->fail(std::move(why)); },
+      [](void* p) noexcept {
+        auto* self = static_cast<body*>(p);
+        std::exception_ptr unclaimed = self->result_.take_error();
+        std::destroy_at(self);
+        return unclaimed;
+      },
+  };
+
+ private:
+  ended run() noexcept {
+    ended how = ended::done;
+    try {
+      result_.set_from([this]() -> value_type { return std::invoke(std::move(closure_)); });
+    } catch (const cancelled&) {
+      how = ended::cancelled;
+    } catch (...) {
+      result_.set_error(std::current_exception());
+    }
+    std::destroy_at(&closure_);
+    return how;
+  }
+  void fail(std::exception_ptr why) noexcept {
+    result_.set_error(std::move(why));
+    std::destroy_at(&closure_);
+  }
+
+  union {
+    F closure_;
+  };
+  result<value_type> result_;
+};
+
+}  // namespace weft::inline v1::detail

@@ -1,0 +1,5 @@
+#pragma once
+
+// Everything is hidden but what carries this mark: what templates in these headers call, and exception types, which must be
+// the same type on both sides of a shared library's edge.
+#define WEFT_API __attribute__((visibility("default")))

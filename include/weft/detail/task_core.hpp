@@ -1,0 +1,65 @@
+// What the templates of the public headers know of a task: an opaque head and a few functions of the core.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <source_location>
+#include <string_view>
+
+#include <weft/detail/config.hpp>
+
+namespace weft::inline v1 {
+
+class runtime;
+struct attributes;
+
+namespace sched {
+class scheduler;
+}
+
+namespace detail {
+
+struct task_head {};  // the core's record derives from it
+
+enum class ended : std::uint8_t { done, cancelled };
+
+// What the core calls on the typed body behind a record.
+struct operations {
+  ended (*run)(void* body) noexcept;                          // runs the closure, keeps result or exception, destroys it
+  void (*fail)(void* body, std::exception_ptr why) noexcept;  // never ran: keeps the exception, destroys the closure
+  std::exception_ptr (*dispose)(void* body) noexcept;         // destroys an unclaimed result; returns an unclaimed exception
+};
+
+struct spawning {
+  task_head* task;
+  void* body;  // room for the closure and its result
+};
+
+// Spawn in two steps around the construction of the body. `in` == nullptr: the runtime of the running task.
+// Throws std::bad_alloc, runtime_stopped, usage_error, std::invalid_argument (attributes).
+[[nodiscard]] WEFT_API spawning begin_spawn(sched::scheduler* in, const attributes* a, std::size_t size,
+                                            std::size_t alignment, const operations* ops, bool with_handle);
+WEFT_API void commit_spawn(spawning s) noexcept;
+WEFT_API void abort_spawn(spawning s) noexcept;
+
+// A handle's half.
+WEFT_API void wait_for(task_head* t, std::source_location where);  // cancellation point; throws cancelled, usage_error
+[[nodiscard]] WEFT_API bool is_finished(const task_head* t) noexcept;
+[[nodiscard]] WEFT_API bool was_cancelled(const task_head* t) noexcept;
+[[nodiscard]] WEFT_API void* body_of(task_head* t) noexcept;
+WEFT_API void request_cancel(task_head* t) noexcept;
+WEFT_API void drop_handle(task_head* t) noexcept;     // the result is not wanted any more; drops the reference
+WEFT_API void add_reference(task_head* t) noexcept;
+WEFT_API void drop_reference(task_head* t) noexcept;
+WEFT_API void unpark(task_head* t) noexcept;
+WEFT_API void park_if(bool (*still)(const void*), const void* context, std::source_location where);
+[[nodiscard]] WEFT_API task_head* running_task() noexcept;
+[[nodiscard]] WEFT_API std::uint64_t id_of(const task_head* t) noexcept;
+[[nodiscard]] WEFT_API std::string_view name_of(const task_head* t) noexcept;
+
+[[noreturn]] WEFT_API void throw_usage(const char* what);
+[[noreturn]] WEFT_API void throw_task_cancelled();
+
+}  // namespace detail
+}  // namespace weft::inline v1

@@ -1,0 +1,160 @@
+// The runtime, and what every program starts with: run, spawn, attributes, options.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include <weft/detail/body.hpp>
+#include <weft/detail/config.hpp>
+#include <weft/join_handle.hpp>
+
+namespace weft::inline v1 {
+
+enum class priority : unsigned char { normal, high, low };  // room: gets its meaning later
+
+// Of one task, for spawn(attributes, f).
+struct attributes {
+  std::string_view name = {};         // up to 31 characters are kept
+  std::size_t stack_size = 0;         // usable bytes; 0: the runtime's default
+  std::string_view pool = {};         // room: gets its meaning later
+  weft::priority priority = priority::normal;
+};
+
+struct runtime_options {
+  std::size_t workers = 0;                                  // 0: WEFT_WORKERS, else what the process may use of the machine
+  std::size_t stack_size = std::size_t{192} << 10;          // usable bytes of a task's stack
+  std::size_t stack_cache_bytes = std::size_t{64} << 20;    // free stacks kept beyond this go back after 100 ms of idleness
+  std::size_t max_stacks = SIZE_MAX;                        // tasks that have started and not ended, at most
+  std::size_t queue_capacity = 256;                         // of a worker's own queues; a power of two, 8 to 65536
+  std::size_t steal_scan = 4;                               // victims a searching worker looks at before it pauses
+  bool stealing = true;                                     // false: a task stays with the worker that got it first
+  // Called for the exception of a task whose handle is gone; without it such an exception ends the process.
+  std::function<void(std::string_view task, std::exception_ptr error)> on_unhandled_exception = {};
+};
+
+struct runtime_statistics {
+  std::uint64_t spawned = 0, finished = 0, dispatched = 0, steal_attempts = 0, steals = 0, stolen_tasks = 0,
+                overflow_batches = 0, parks = 0, wakes = 0, sleeps = 0;
+};
+
+// Workers and their tasks. Several may live at once; any thread may spawn into one and join.
+class WEFT_API runtime {
+ public:
+  // Starts the workers. Throws std::invalid_argument for options out of range, std::system_error if threads cannot be had.
+  explicit runtime(const runtime_options& options = {});
+  // Waits until every task has ended, detached ones too, and joins every worker.
+  ~runtime();
+  runtime(const runtime&) = delete;
+  runtime& operator=(const runtime&) = delete;
+
+  template <class F>
+    requires std::invocable<std::decay_t<F>>
+  auto spawn(F&& f) -> join_handle<detail::result_of<std::decay_t<F>>>;
+  template <class F>
+    requires std::invocable<std::decay_t<F>>
+  auto spawn(const attributes& a, F&& f) -> join_handle<detail::result_of<std::decay_t<F>>>;
+
+  // Spawns f and waits for it from this, an outside, thread.
+  template <class F>
+  auto run(F&& f) {
+    return spawn(std::forward<F>(f)).join();
+  }
+
+  // Takes no more tasks from outside and returns when every task has ended. The destructor does it too. Not from a task.
+  void shutdown();
+
+  [[nodiscard]] std::size_t workers() const noexcept;
+  // Sums over the workers; each figure is exact, the set is not a snapshot.
+  [[nodiscard]] runtime_statistics statistics() const noexcept;
+  [[nodiscard]] runtime_statistics statistics_of(std::size_t worker) const;
+
+  [[nodiscard]] sched::scheduler& core() noexcept { return *core_; }  // for Weft's own tests and layers
+
+ private:
+  std::unique_ptr<sched::scheduler> core_;
+  bool print_statistics_ = false;
+};
+
+namespace detail {
+
+template <class F>
+[[nodiscard]] bool is_null_callable(const F& f) noexcept {
+  if constexpr (requires { f == nullptr; })
+    return f == nullptr;
+  else
+    return false;
+}
+
+template <class F>
+auto spawn_in(sched::scheduler* in, const attributes* a, F&& f) -> join_handle<result_of<std::decay_t<F>>> {
+  using body_type = body<std::decay_t<F>>;
+  if (is_null_callable(f)) throw_usage("spawn was given a null function: there is nothing to run");
+  const spawning s = begin_spawn(in, a, sizeof(body_type), alignof(body_type), &body_type::ops, true);
+  body_type* made = nullptr;
+  if constexpr (std::is_nothrow_constructible_v<std::decay_t<F>, F&&>) {
+    made = ::new (s.body) body_type(std::forward<F>(f));
+  } else {
+    try {
+      made = ::new (s.body) body_type(std::forward<F>(f));
+    } catch (...) {
+      abort_spawn(s);
+      throw;
+    }
+  }
+  commit_spawn(s);
+  return detail_access::make(s.task, &made->outcome());
+}
+
+}  // namespace detail
+
+template <class F>
+  requires std::invocable<std::decay_t<F>>
+auto runtime::spawn(F&& f) -> join_handle<detail::result_of<std::decay_t<F>>> {
+  return detail::spawn_in(core_.get(), nullptr, std::forward<F>(f));
+}
+template <class F>
+  requires std::invocable<std::decay_t<F>>
+auto runtime::spawn(const attributes& a, F&& f) -> join_handle<detail::result_of<std::decay_t<F>>> {
+  return detail::spawn_in(core_.get(), &a, std::forward<F>(f));
+}
+
+// A new task in the runtime of the running one. f is any callable without arguments, move-only ones included; it is moved
+// or copied into the task. Not a cancellation point. From an outside thread use runtime::spawn.
+template <class F>
+  requires std::invocable<std::decay_t<F>>
+auto spawn(F&& f) -> join_handle<detail::result_of<std::decay_t<F>>> {
+  return detail::spawn_in(nullptr, nullptr, std::forward<F>(f));
+}
+template <class F>
+  requires std::invocable<std::decay_t<F>>
+auto spawn(const attributes& a, F&& f) -> join_handle<detail::result_of<std::decay_t<F>>> {
+  return detail::spawn_in(nullptr, &a, std::forward<F>(f));
+}
+
+// A runtime for the length of f, which runs as its first task. Returns what f returns, 0 for void, so that main can return
+// it; and only when every task has ended, detached ones too.
+template <class F>
+  requires std::invocable<std::decay_t<F>>
+auto run(const runtime_options& options, F&& f) {
+  runtime r(options);
+  auto first = r.spawn({.name = "main"}, std::forward<F>(f));
+  if constexpr (std::is_void_v<detail::result_of<std::decay_t<F>>>) {
+    first.join();
+    return 0;
+  } else {
+    return first.join();
+  }
+}
+template <class F>
+  requires std::invocable<std::decay_t<F>>
+auto run(F&& f) {
+  return run(runtime_options{}, std::forward<F>(f));
+}
+
+}  // namespace weft::inline v1

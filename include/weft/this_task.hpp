@@ -1,0 +1,81 @@
+// What a task can say to and about itself.
+#pragma once
+
+#include <chrono>
+#include <concepts>
+#include <cstdint>
+#include <source_location>
+#include <string_view>
+
+#include <weft/detail/config.hpp>
+#include <weft/detail/task_core.hpp>
+#include <weft/join_handle.hpp>
+
+namespace weft::inline v1 {
+
+// Lets other tasks run. A cancellation point. From an outside thread: yields the thread.
+WEFT_API void yield();
+
+// Parks the running task until then; never early. A cancellation point, always, even if the time has passed. From an outside
+// thread: sleeps the thread.
+WEFT_API void sleep_until(std::chrono::steady_clock::time_point when,
+                          std::source_location where = std::source_location::current());
+template <class Rep, class Period>
+void sleep_for(std::chrono::duration<Rep, Period> time, std::source_location where = std::source_location::current()) {
+  using clock = std::chrono::steady_clock;
+  const auto now = clock::now();
+  // A duration that would overflow the clock means "for ever", as far as the clock knows.
+  const auto rest = std::chrono::duration<double>(clock::time_point::max() - now);
+  sleep_until(std::chrono::duration<double>(time) >= rest ? clock::time_point::max()
+                                                          : now + std::chrono::ceil<clock::duration>(time),
+              where);
+}
+
+// Parks the running task if flag.load() == expected, until somebody unparks it. unpark before, during or after the decision
+// is never lost: it leaves a permit that the next park_if takes. So a permit may be an old one: ask again in a loop. Only
+// park_if takes permits; other waits are not disturbed by them. A cancellation point.
+template <class Flag, class Value>
+  requires requires(const Flag& f, const Value& v) {
+    { f.load() == v } -> std::convertible_to<bool>;
+  }
+void park_if(const Flag& flag, const Value& expected, std::source_location where = std::source_location::current()) {
+  struct question {
+    const Flag& flag;
+    const Value& expected;
+  } q{flag, expected};
+  detail::park_if(
+      [](const void* p) {
+        const auto* asked = static_cast<const question*>(p);
+        return static_cast<bool>(asked->flag.load() == asked->expected);
+      },
+      &q, where);
+}
+
+// Wakes a task from park_if, now or the next time it comes there. Any thread.
+inline void unpark(const task_ref& t) { t.unpark(); }
+
+namespace this_task {
+
+// All of these but `running` need a task, and say so (usage_error) on an outside thread.
+[[nodiscard]] inline bool running() noexcept { return detail::running_task() != nullptr; }
+[[nodiscard]] WEFT_API std::uint64_t id();
+[[nodiscard]] WEFT_API std::string_view name();
+WEFT_API void set_name(std::string_view name);  // up to 31 characters are kept
+[[nodiscard]] WEFT_API task_ref ref();
+
+// Cancellation is requested; shields do not change the answer.
+[[nodiscard]] WEFT_API bool is_cancelled();
+// A cancellation point and nothing else.
+WEFT_API void check();
+
+// While one lives, cancellation of this task is deferred. Nests to 255.
+class WEFT_API shield {
+ public:
+  shield();
+  ~shield();
+  shield(const shield&) = delete;
+  shield& operator=(const shield&) = delete;
+};
+
+}  // namespace this_task
+}  // namespace weft::inline v1

@@ -1,0 +1,8 @@
+// Weft: ordinary functions as millions of fibers on a few threads. Includes everything.
+#pragma once
+
+#include <weft/cancelled.hpp>
+#include <weft/errors.hpp>
+#include <weft/join_handle.hpp>
+#include <weft/runtime.hpp>
+#include <weft/this_task.hpp>

@@ -1,0 +1,89 @@
+// The one place that knows atomics, fences and futexes (DESIGN note: docs/decisions/0001-one-alias-for-atomics.md).
+//
+// Everything above says base::atomic, base::fence_seq_cst, base::futex_wait. In the product they are std::atomic and the
+// kernel's futex. In the model build the same names are exploring twins (test/model), so the real protocols run through
+// every interleaving. Under TSan, which does not understand fences, a fence is a read-modify-write of one shared word.
+#pragma once
+
+#if defined(WEFT_MODEL)
+#include "explore/atomic.hpp"  // test/model: the same names, every operation a switch point
+#else
+
+#include <atomic>
+#include <cstdint>
+
+#include "base/mutation.hpp"
+
+#if defined(__SANITIZE_THREAD__)
+#define WEFT_TSAN 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define WEFT_TSAN 1
+#endif
+#endif
+
+namespace weft::inline v1::base {
+
+template <class T>
+using atomic = std::atomic<T>;
+
+using std::memory_order;
+inline constexpr memory_order relaxed = std::memory_order_relaxed;
+inline constexpr memory_order acquire = std::memory_order_acquire;
+inline constexpr memory_order release = std::memory_order_release;
+inline constexpr memory_order acq_rel = std::memory_order_acq_rel;
+inline constexpr memory_order seq_cst = std::memory_order_seq_cst;
+
+// A variable that one thread at a time may touch, by protocol. Free here; the model build watches it for data races.
+template <class T>
+class plain {
+ public:
+  plain() = default;
+  plain(T value) : value_(value) {}
+  plain(const plain&) = delete;
+  plain& operator=(const plain&) = delete;
+  plain& operator=(T value) {
+    value_ = value;
+    return *this;
+  }
+  operator T() const { return value_; }
+  T get() const { return value_; }
+  T operator->() const { return value_; }
+
+ private:
+  T value_{};
+};
+
+// A full barrier between the stores before it and the loads after it, in the single total order of all such fences.
+inline void fence_seq_cst() noexcept {
+#if defined(WEFT_TSAN)
+  static std::atomic<int> everyone{0};
+  everyone.fetch_add(0, std::memory_order_seq_cst);
+#else
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+#endif
+}
+
+// Tells the core (and the explorer: "let somebody else run") that this loop waits for another thread.
+inline void cpu_relax() noexcept {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("isb" ::: "memory");
+#endif
+}
+
+// How often a bounded spin tries: n, but once under the explorer, where each further try only repeats the same.
+constexpr int spin_limit(int n) noexcept { return n; }
+
+// Nanoseconds of the steady clock; never_ns waits without a limit.
+using time_ns = std::int64_t;
+inline constexpr time_ns never_ns = INT64_MAX;
+
+// Sleeps while word == expected, until woken or until the deadline. May return early for no reason: callers loop.
+void futex_wait(atomic<std::uint32_t>& word, std::uint32_t expected, time_ns deadline = never_ns) noexcept;
+// Wakes up to `count` sleepers. Touches only the address: the word may already be gone.
+void futex_wake(atomic<std::uint32_t>* word, int count = 1) noexcept;
+
+}  // namespace weft::inline v1::base
+#endif

@@ -1,0 +1,11 @@
+#pragma once
+
+#include <cstddef>
+
+namespace weft::inline v1::base {
+
+// Two words that different threads write must not share this much. 64 on every x86-64 and most aarch64; a constant of ours
+// because std::hardware_destructive_interference_size varies with compiler flags and would leak into the layout.
+inline constexpr std::size_t cache_line = 64;
+
+}  // namespace weft::inline v1::base

@@ -1,0 +1,14 @@
+// The steady clock as a number. The only clock of the runtime.
+#pragma once
+
+#include <chrono>
+
+#include "base/atomic.hpp"
+
+namespace weft::inline v1::base {
+
+inline time_ns now() noexcept { return std::chrono::steady_clock::now().time_since_epoch().count(); }
+
+static_assert(std::chrono::steady_clock::period::den == 1'000'000'000, "time_ns counts the steady clock's own ticks");
+
+}  // namespace weft::inline v1::base

@@ -1,0 +1,42 @@
+#include "base/lock.hpp"
+
+namespace weft::inline v1::base {
+namespace {
+
+#if !defined(WEFT_MODEL)
+thread_local int held_by_this_thread = 0;
+#endif
+
+}  // namespace
+
+// noinline: a fiber may ask on one thread and again on another.
+[[gnu::noinline]] int locks_held() noexcept {
+#if defined(WEFT_MODEL)
+  return 0;
+#else
+  asm volatile("" ::: "memory");
+  return held_by_this_thread;
+#endif
+}
+
+[[gnu::noinline]] void lock::count_held([[maybe_unused]] int change) noexcept {
+#if !defined(WEFT_MODEL)
+  asm volatile("" ::: "memory");
+  held_by_this_thread += change;
+#endif
+}
+
+void lock::acquire_slow() noexcept {
+  // The holder is nearly always a few instructions from releasing; if it was preempted, spinning only steals its time.
+  constexpr int spins = spin_limit(40);
+  for (int i = 0; i < spins; ++i) {
+    std::uint32_t seen = word_.load(relaxed);
+    if (seen == 0 && word_.compare_exchange_strong(seen, 1, order<"lock.acquire_spin">(base::acquire), relaxed)) return;
+    if (seen == 2) break;
+    cpu_relax();
+  }
+  // From here on the word is left at 2 by whoever gets it, because others may sleep behind: one wake too many at worst.
+  while (word_.exchange(2, order<"lock.acquire_slow">(base::acquire)) != 0) futex_wait(word_, 2);
+}
+
+}  // namespace weft::inline v1::base

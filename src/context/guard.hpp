@@ -1,0 +1,47 @@
+// What keeps an overflowing stack from its neighbour: guard pages if they can be had, else a canary.
+//
+// Three ways, best first; WEFT_GUARD=madvise|mprotect|none in the environment picks where to begin:
+//   madvise   MADV_GUARD_INSTALL (Linux 6.13): marks page-table entries, no mapping per guard, any number of them
+//   mprotect  two mappings per guard; only as many as leave a third of vm.max_map_count to the rest of the process
+//   none      a canary at the lower end of the stack, verified when the stack is released
+// Falling back is said once on stderr. A kernel that refuses one way is not asked again by the same pool.
+#pragma once
+
+#include <cstddef>
+
+#include "base/atomic.hpp"
+#include "context/stack.hpp"
+
+namespace weft::inline v1::context {
+
+class guard_keeper {
+ public:
+  guard_keeper(std::size_t guard_size, bool always_canary) noexcept;  // reads WEFT_GUARD
+
+  // Guards as many of a chain as one system call can, as a help for protect(), which does the rest. Saves a quarter.
+  void protect_ahead(stack* chain) noexcept;
+  // Guards the pages below s.base, or gives s a canary. False: out of memory, s is unchanged.
+  [[nodiscard]] bool protect(stack& s) noexcept;
+  // The guard of s is about to disappear with its region.
+  void forget(const stack& s) noexcept;
+
+  [[nodiscard]] guard_kind kind() const noexcept { return kind_.load(base::relaxed); }
+  [[nodiscard]] std::size_t size() const noexcept { return size_; }
+
+ private:
+  void fall_back(guard_kind to, const char* why) noexcept;
+  [[nodiscard]] bool by_mprotect(const stack& s) noexcept;
+
+  std::size_t size_;
+  bool always_canary_;
+  base::atomic<guard_kind> kind_;
+};
+
+// ---- the canary: for stacks without a guard, and where the options ask for it (checked builds do)
+
+inline constexpr std::size_t canary_size = 64;
+void write_canary(stack& s) noexcept;
+// Ends the process with a report that names size and owner if the canary is damaged.
+void check_canary(const stack& s) noexcept;
+
+}  // namespace weft::inline v1::context

@@ -1,0 +1,82 @@
+// A region: one large reservation cut into slots of one size class, and the records of its stacks.
+//
+//   records (their own mapping):  | region | stack 0 | stack 1 | …          stays until the pool ends (I6)
+//   slots:                        | guard | stack 0 | guard | stack 1 | …   may be unmapped by trim and mapped again
+//
+// A shelf (shelf.hpp) owns regions and locks them. Only find() is for others: a signal handler walks the list of all live
+// regions without a lock.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/atomic.hpp"
+#include "context/stack.hpp"
+
+namespace weft::inline v1::context {
+
+class alignas(base::cache_line) region {
+ public:
+  // nullptr when the system refuses; then nothing is left behind. Slots are mapped and listed.
+  [[nodiscard]] static region* create(std::size_t capacity, std::size_t stack_size, guard_keeper& guards) noexcept;
+  // Unlists and unmaps everything, this included. Waits for a signal handler that walks the list.
+  static void destroy(region* r) noexcept;
+
+  // A clean stack, one that was used before if possible; nullptr when there is none. Needs is_mapped().
+  [[nodiscard]] stack* take() noexcept;
+  void put_clean(stack* s) noexcept;
+  // Unmaps the slots and empties the records; nothing may be out or warm. False if the system refused: nothing changed.
+  [[nodiscard]] bool retire() noexcept;
+  // After retire. False when the system refuses.
+  [[nodiscard]] bool map_again() noexcept;
+  // Gives back the pages of all stacks marked `trimmed` among the first `count`. Where the system refuses (locked memory) they
+  // are clean all the same: their contents are nobody's, and asking again would not help.
+  void give_back_pages(std::size_t count) noexcept;
+  [[nodiscard]] stack& record(std::size_t i) noexcept { return records()[i]; }
+
+  [[nodiscard]] bool is_mapped() const noexcept { return begin_.load(base::relaxed) != 0; }
+  [[nodiscard]] bool has_room() const noexcept { return !retiring && (clean_ != nullptr || used_ < capacity_); }
+  [[nodiscard]] std::size_t capacity() const noexcept { return capacity_; }
+  [[nodiscard]] std::size_t reserved() const noexcept { return is_mapped() ? capacity_ * stride_ : 0; }
+  [[nodiscard]] std::size_t clean_count() const noexcept { return clean_count_; }
+  [[nodiscard]] std::size_t used() const noexcept { return used_; }
+
+  // The shelf's. I4: out + warm + clean_count() + victim_count == used().
+  std::size_t out = 0;
+  std::size_t warm = 0;
+  region* younger = nullptr;
+
+  // During trim.
+  std::size_t quota = 0;        // of warm stacks that stay
+  std::size_t victim_count = 0;  // marked `trimmed`, all among the first used_before
+  std::size_t used_before = 0;
+  region* trim_next = nullptr;
+  bool retiring = false;
+
+  // Async-signal-safe. The stack whose slot holds `address`, or nullptr; in_guard: it lies in the guard below that stack.
+  struct found {
+    const stack* which;
+    bool in_guard;
+  };
+  [[nodiscard]] static found find(std::uintptr_t address) noexcept;
+
+ private:
+  region(std::size_t capacity, std::size_t stack_size, std::size_t records_bytes, guard_keeper& guards) noexcept;
+  [[nodiscard]] stack* records() noexcept { return reinterpret_cast<stack*>(this + 1); }
+  void forget_stacks() noexcept;
+  void list() noexcept;
+  void unlist() noexcept;
+
+  const std::size_t capacity_;
+  const std::size_t stack_size_;
+  const std::size_t stride_;
+  const std::size_t records_bytes_;
+  guard_keeper& guards_;
+  base::atomic<std::uintptr_t> begin_{0};  // 0 while the slots are not mapped; find() reads it
+  std::size_t used_ = 0;                   // slots [0, used_) were handed out since the mapping
+  stack* clean_ = nullptr;
+  std::size_t clean_count_ = 0;
+  base::atomic<region*> listed_next_{nullptr};
+};
+
+}  // namespace weft::inline v1::context

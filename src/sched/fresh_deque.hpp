@@ -1,0 +1,100 @@
+// The run queue of tasks that have never run: newest first for the owner, oldest first for thieves (Chase and Lev, bounded).
+//
+// A fork tree thus goes depth-first on its worker and its memory stays small, while a thief takes the oldest, which is
+// the largest subtree (docs/decisions/0004-two-local-queues.md has the figures).
+//
+// D1. A task pushed is popped or stolen exactly once.                       model/fresh_deque, test sched/fresh_deque_*
+// D2. The owner and a thief meet only at the last task; the CAS on top_ decides.
+// D3. A slot is overwritten only after top_ has passed it, and then a thief that read it loses its CAS.
+//
+// Rejected: taking half in one claim as in ring.hpp. The owner pops without a CAS while more than one is left, so a thief
+// that claims several at once could claim what the owner has just popped.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "base/atomic.hpp"
+#include "base/cache_line.hpp"
+#include "sched/chain.hpp"
+
+namespace weft::inline v1::sched {
+
+template <class Task>
+class fresh_deque {
+ public:
+  static constexpr std::size_t default_capacity = 256;
+
+  explicit fresh_deque(std::size_t capacity = default_capacity)  // a power of two, 2 at least
+      : mask_(capacity - 1), slots_(std::make_unique<base::atomic<Task*>[]>(capacity)) {}
+  fresh_deque(const fresh_deque&) = delete;
+  fresh_deque& operator=(const fresh_deque&) = delete;
+
+  // --- owner only -------------------------------------------------------------------------------------------------
+  // Adds the newest. A full deque hands its older half to `overflow` first.
+  void push(Task* t, chain<Task>& overflow) noexcept {
+    const std::int64_t bottom = bottom_.load(base::relaxed);
+    // acquire pairs with the CAS of steal(): a slot it has read may be overwritten (D3).
+    if (bottom - top_.load(base::order<"fresh.push.top">(base::acquire)) >= static_cast<std::int64_t>(mask_ + 1))
+        [[unlikely]]
+      for (std::size_t i = 0; i < (mask_ + 1) / 2; ++i)
+        if (Task* oldest = steal()) overflow.push_back(oldest);
+    slots_[index(bottom)].store(t, base::relaxed);
+    // Publishes the slot and the task; pairs with the acquire of bottom_ in steal().
+    bottom_.store(bottom + 1, base::order<"fresh.push.bottom">(base::release));
+  }
+
+  // The newest.
+  [[nodiscard]] Task* pop() noexcept {
+    const std::int64_t bottom = bottom_.load(base::relaxed) - 1;
+    if (bottom < top_.load(base::relaxed)) return nullptr;  // surely empty: top_ only grows
+    bottom_.store(bottom, base::relaxed);
+    // Our bottom_ is visible before we read top_; the mirror is in steal(). Either the thief sees that we took the slot,
+    // or we see that it took it. Guard: model/fresh_deque.
+    base::step<"fresh.pop.fence">([] { base::fence_seq_cst(); });
+    std::int64_t top = top_.load(base::relaxed);
+    Task* t = nullptr;
+    if (top <= bottom) {
+      t = slots_[index(bottom)].load(base::relaxed);
+      if (top < bottom) return t;
+      // The last one: D2.
+      if (!base::check<"fresh.pop.last">(top_.compare_exchange_strong(top, top + 1, base::seq_cst, base::relaxed)))
+        t = nullptr;
+    }
+    bottom_.store(bottom + 1, base::relaxed);
+    return t;
+  }
+
+  // --- anybody ----------------------------------------------------------------------------------------------------
+  // The oldest, or nullptr when there is none or somebody else was faster.
+  [[nodiscard]] Task* steal() noexcept {
+    // acquire pairs with the CAS of other thieves, so that bottom_ is not read from before it.
+    std::int64_t top = top_.load(base::acquire);
+    // Mirror of the fence in pop().
+    base::step<"fresh.steal.fence">([] { base::fence_seq_cst(); });
+    // Pairs with the release in push(): the slot and its task are complete.
+    const std::int64_t bottom = bottom_.load(base::order<"fresh.steal.bottom">(base::acquire));
+    if (top >= bottom) return nullptr;
+    Task* t = slots_[index(top)].load(base::relaxed);
+    // release: our read of the slot comes before the owner overwrites it, pairs with the acquire of top_ in push().
+    if (!top_.compare_exchange_strong(top, top + 1, base::seq_cst, base::relaxed)) return nullptr;
+    return t;
+  }
+
+  [[nodiscard]] std::size_t size() const noexcept {
+    const std::int64_t n = bottom_.load(base::acquire) - top_.load(base::acquire);
+    return n > 0 ? static_cast<std::size_t>(n) : 0;
+  }
+  [[nodiscard]] bool empty() const noexcept { return size() == 0; }
+
+ private:
+  [[nodiscard]] std::size_t index(std::int64_t position) const noexcept { return static_cast<std::size_t>(position) & mask_; }
+
+  alignas(base::cache_line) base::atomic<std::int64_t> top_{0};
+  alignas(base::cache_line) base::atomic<std::int64_t> bottom_{0};
+  const std::size_t mask_;
+  const std::unique_ptr<base::atomic<Task*>[]> slots_;
+};
+
+}  // namespace weft::inline v1::sched

@@ -1,0 +1,60 @@
+// Overflow and injection: an unbounded FIFO under a lock, entered in batches.
+//
+// G1. FIFO; a batch goes in and out under one lock.                          test sched/global_queue_*, model/global_queue
+// G2. `size_` may be read without the lock; zero means that nothing whose push happened before is inside.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+
+#include "base/atomic.hpp"
+#include "base/cache_line.hpp"
+#include "base/lock.hpp"
+#include "sched/chain.hpp"
+
+namespace weft::inline v1::sched {
+
+template <class Task>
+class global_queue {
+ public:
+  static constexpr std::size_t min_batch = 4;
+  static constexpr std::size_t max_batch = 64;
+
+  void push(chain<Task>&& batch) noexcept {
+    if (batch.empty()) return;
+    base::lock_guard guard(lock_);
+    tasks_.append(std::move(batch));
+    // release pairs with the acquire in size(): a worker that sees the count finds the tasks.
+    size_.store(tasks_.size(), base::release);
+  }
+  void push(Task* t) noexcept {
+    chain<Task> one;
+    one.push_back(t);
+    push(std::move(one));
+  }
+
+  // One worker's fair share of what is there: between min_batch and max_batch, as far as there are tasks.
+  [[nodiscard]] chain<Task> take_share(std::size_t workers) noexcept {
+    chain<Task> share;
+    if (size() == 0) return share;
+    base::lock_guard guard(lock_);
+    std::size_t n = std::clamp(tasks_.size() / std::max<std::size_t>(workers, 1), min_batch, max_batch);
+    while (n-- > 0) {
+      Task* t = tasks_.pop_front();
+      if (t == nullptr) break;
+      share.push_back(t);
+    }
+    size_.store(tasks_.size(), base::release);
+    return share;
+  }
+
+  [[nodiscard]] std::size_t size() const noexcept { return size_.load(base::acquire); }
+
+ private:
+  alignas(base::cache_line) base::lock lock_;
+  chain<Task> tasks_;
+  alignas(base::cache_line) base::atomic<std::size_t> size_{0};
+};
+
+}  // namespace weft::inline v1::sched

@@ -1,0 +1,41 @@
+// What a runtime needs of the process around it: threads that start, forks that are noticed.
+#include <pthread.h>
+
+#include "sched/scheduler.hpp"
+
+namespace weft::inline v1::sched {
+
+void forget_this_worker() noexcept;  // worker_loop.cpp
+
+namespace {
+
+base::atomic<std::uint32_t> generation{0};
+
+// In the child only the forking thread lives on. It must not find its worker any more: switching would run the parent's tasks
+// a second time.
+void on_forked_child() {
+  generation.fetch_add(1, base::relaxed);
+  forget_this_worker();
+}
+
+std::thread start_std_thread(std::function<void()> body) { return std::thread(std::move(body)); }
+
+}  // namespace
+
+thread_starter start_thread = &start_std_thread;
+
+std::uint32_t fork_generation() noexcept {
+  static const int registered = pthread_atfork(nullptr, nullptr, &on_forked_child);
+  (void)registered;
+  return generation.load(base::relaxed);
+}
+
+bool scheduler::is_forked_child() const noexcept { return generation.load(base::relaxed) != fork_generation_; }
+
+void scheduler::refuse_forked_return() noexcept {
+  base::fail(
+      "a forked child returned from the task that forked it; the runtime stays behind in the parent. Call exec or _exit "
+      "in the child");
+}
+
+}  // namespace weft::inline v1::sched

@@ -1,0 +1,31 @@
+#include <new>
+
+#include "sched/scheduler.hpp"
+
+namespace weft::inline v1::sched {
+
+void add_reference(record* t) noexcept { t->references.fetch_add(1, base::relaxed); }
+
+void drop_reference(record* t) noexcept {
+  // A sole holder needs no read-modify-write: nobody else can make or drop one. acquire pairs with the release below.
+  if (t->references.load(base::acquire) != 1 && t->references.fetch_sub(1, base::acq_rel) != 1) return;
+  if (t->heap_body) {
+    ::operator delete(t->body, std::align_val_t{std::size_t{1} << t->body_alignment_log2});
+    t->heap_body = false;
+  }
+  t->ops = nullptr;
+  t->name[0] = '\0';
+  t->stack_size = 0;
+  t->shields = 0;
+  t->exceptions = {};
+  t->join_list = nullptr;
+  worker* w = this_worker();
+  if (w != nullptr && &w->owner().records() == task::slab::of(t)->pool) {
+    w->records().put(t);
+    return;
+  }
+  t->next = nullptr;
+  task::slab::of(t)->pool->release(t);
+}
+
+}  // namespace weft::inline v1::sched

@@ -1,0 +1,150 @@
+// The run queue of woken tasks: a bounded FIFO ring. The owner pushes and pops, any thief takes half in one claim.
+//
+//      steal            real                tail
+//        v                v                   v
+//   [ being copied by one thief ][ runnable   ]      indices run on and wrap; slot = index % capacity
+//
+// R1. A task pushed is popped or stolen exactly once.                       model/ring, test sched/ring_*
+// R2. `steal == real` unless a thief is copying; slots from `steal` on are not overwritten before it has finished.
+// R3. One thief at a time; a second one gives up rather than waits.
+// R4. Overflow hands the older half and the new task over in one chain; nothing is lost.
+//
+// Rejected: Chase-Lev for this queue (its owner works on the young end, which starves the oldest wake), and slots that are
+// exchanged one by one (a thief would pay one contended operation per task).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "base/atomic.hpp"
+#include "base/cache_line.hpp"
+#include "sched/chain.hpp"
+
+namespace weft::inline v1::sched {
+
+template <class Task>
+class ring {
+ public:
+  static constexpr std::uint32_t default_capacity = 256;
+
+  explicit ring(std::uint32_t capacity = default_capacity)  // a power of two, 4 at least
+      : mask_(capacity - 1), slots_(std::make_unique<base::atomic<Task*>[]>(capacity)) {}
+  ring(const ring&) = delete;
+  ring& operator=(const ring&) = delete;
+
+  // --- owner only -------------------------------------------------------------------------------------------------
+  // Appends. What does not fit (the older half and `t`, or `t` alone while a thief copies) is added to `overflow`.
+  void push(Task* t, chain<Task>& overflow) noexcept {
+    for (;;) {
+      // acquire pairs with the release in finish_steal(): the thief has read its slots before we overwrite them.
+      const std::uint64_t head = head_.load(base::order<"ring.push.head">(base::acquire));
+      const std::uint32_t tail = tail_.load(base::relaxed);
+      if (tail - steal_of(head) < capacity()) [[likely]] {
+        slot(tail).store(t, base::relaxed);
+        // Publishes the slot and the task; pairs with the acquire of tail_ in steal_into().
+        tail_.store(tail + 1, base::order<"ring.push.tail">(base::release));
+        return;
+      }
+      if (steal_of(head) != real_of(head)) {  // a thief is about to make room
+        overflow.push_back(t);
+        return;
+      }
+      if (take_half(head, overflow)) {
+        overflow.push_back(t);
+        return;
+      }
+    }
+  }
+
+  [[nodiscard]] Task* pop() noexcept {
+    std::uint64_t head = head_.load(base::relaxed);
+    const std::uint32_t tail = tail_.load(base::relaxed);
+    for (;;) {
+      const std::uint32_t real = real_of(head);
+      if (real == tail) return nullptr;
+      const std::uint64_t next = steal_of(head) == real ? pack(real + 1, real + 1) : pack(steal_of(head), real + 1);
+      // Decides against thieves (R1). The slot is our own store, so no acquire is needed for it; acq_rel keeps the
+      // release sequence of finish_steal() intact for push().
+      if (head_.compare_exchange_weak(head, next, base::acq_rel, base::relaxed))
+        return slot(real).load(base::relaxed);
+    }
+  }
+
+  // --- anybody ----------------------------------------------------------------------------------------------------
+  // Moves up to half of the tasks to `into` (the caller's own, empty or nearly so) and returns one more to run at once.
+  [[nodiscard]] Task* steal_into(ring& into) noexcept {
+    const std::uint32_t to = into.tail_.load(base::relaxed);
+    // Room for half the capacity in our own ring, or a thief of ours is still copying from it: leave it.
+    if (to - steal_of(into.head_.load(base::acquire)) > capacity() / 2) return nullptr;
+    // acquire pairs with the release of a former thief's finish_steal().
+    std::uint64_t head = head_.load(base::acquire);
+    std::uint32_t real = 0;
+    std::uint32_t count = 0;
+    for (;;) {
+      real = real_of(head);
+      if (steal_of(head) != real) return nullptr;  // R3
+      // Pairs with the release in push(): slots below this tail are readable, their tasks complete.
+      const std::uint32_t tail = tail_.load(base::order<"ring.steal.tail">(base::acquire));
+      count = tail - real;
+      // A head read long before this tail would claim what is not there.
+      if (count == 0 || count > capacity()) return nullptr;
+      count -= count / 2;
+      // Claims [real, real+count): the owner pops behind it, and R2 keeps the slots while we copy.
+      if (head_.compare_exchange_weak(head, pack(real, real + count), base::order<"ring.steal.claim">(base::acq_rel),
+                                      base::acquire))
+        break;
+    }
+    Task* first = slot(real).load(base::relaxed);
+    for (std::uint32_t i = 1; i < count; ++i)
+      into.slot(to + i - 1).store(slot(real + i).load(base::relaxed), base::relaxed);
+    finish_steal();
+    // Publishes what we now own to our own thieves.
+    if (count > 1) into.tail_.store(to + count - 1, base::order<"ring.steal.publish">(base::release));
+    return first;
+  }
+
+  // Approximate from outside; exact for the owner.
+  [[nodiscard]] std::uint32_t size() const noexcept {
+    const std::uint32_t tail = tail_.load(base::acquire);
+    return tail - real_of(head_.load(base::acquire));
+  }
+  [[nodiscard]] bool empty() const noexcept {
+    const std::uint32_t real = real_of(head_.load(base::acquire));
+    return static_cast<std::int32_t>(tail_.load(base::acquire) - real) <= 0;
+  }
+
+ private:
+  [[nodiscard]] std::uint32_t capacity() const noexcept { return mask_ + 1; }
+  [[nodiscard]] base::atomic<Task*>& slot(std::uint32_t index) const noexcept { return slots_[index & mask_]; }
+  static std::uint64_t pack(std::uint32_t steal, std::uint32_t real) noexcept {
+    return std::uint64_t{steal} << 32 | real;
+  }
+  static std::uint32_t steal_of(std::uint64_t head) noexcept { return static_cast<std::uint32_t>(head >> 32); }
+  static std::uint32_t real_of(std::uint64_t head) noexcept { return static_cast<std::uint32_t>(head); }
+
+  // Owner: moves the older half to `out`. False: a thief came first, look again.
+  [[nodiscard]] bool take_half(std::uint64_t head, chain<Task>& out) noexcept {
+    const std::uint32_t real = real_of(head);
+    const std::uint32_t half = capacity() / 2;
+    if (!head_.compare_exchange_strong(head, pack(real + half, real + half), base::acq_rel, base::relaxed))
+      return false;
+    for (std::uint32_t i = 0; i < half; ++i) out.push_back(slot(real + i).load(base::relaxed));
+    return true;
+  }
+
+  void finish_steal() noexcept {
+    std::uint64_t head = head_.load(base::relaxed);
+    // release pairs with the acquire in push(): our reads of the slots come before the owner's next writes to them.
+    while (!head_.compare_exchange_weak(head, pack(real_of(head), real_of(head)),
+                                        base::order<"ring.steal.finish">(base::acq_rel), base::relaxed)) {
+    }
+  }
+
+  alignas(base::cache_line) base::atomic<std::uint64_t> head_{0};
+  alignas(base::cache_line) base::atomic<std::uint32_t> tail_{0};
+  const std::uint32_t mask_;
+  const std::unique_ptr<base::atomic<Task*>[]> slots_;
+};
+
+}  // namespace weft::inline v1::sched

@@ -1,0 +1,101 @@
+#include "weft/runtime.hpp"
+
+#include <cstdio>
+#include <stdexcept>
+#include <string>
+
+#include "sched/environment.hpp"
+#include "sched/scheduler.hpp"
+
+namespace weft::inline v1 {
+namespace {
+
+[[noreturn]] void refuse(const char* option, std::size_t value, const char* range) {
+  throw std::invalid_argument("weft: runtime_options::" + std::string(option) + " = " + std::to_string(value) +
+                              " is out of range: " + range);
+}
+
+// Says what is wrong before anything is started.
+sched::scheduler_options checked(const runtime_options& o) {
+  if (o.workers > sched::most_workers) refuse("workers", o.workers, "1 to 4096, or 0 for as many as the machine offers");
+  if (o.queue_capacity < 8 || o.queue_capacity > 65536 || (o.queue_capacity & (o.queue_capacity - 1)) != 0)
+    refuse("queue_capacity", o.queue_capacity, "a power of two from 8 to 65536");
+  if (o.steal_scan == 0) refuse("steal_scan", o.steal_scan, "at least 1; to switch stealing off set `stealing` to false");
+  if (o.max_stacks == 0) refuse("max_stacks", o.max_stacks, "at least 1");
+  sched::scheduler_options s;
+  s.workers = o.workers != 0 ? o.workers : sched::default_workers();
+  s.stack_size = context::stack_pool::check_size(o.stack_size);
+  s.stack_cache_bytes = o.stack_cache_bytes;
+  s.max_stacks = o.max_stacks;
+  s.queue_capacity = o.queue_capacity;
+  s.steal_scan = o.steal_scan;
+  s.stealing = o.stealing;
+  s.on_unhandled = o.on_unhandled_exception;
+  return s;
+}
+
+void add(runtime_statistics& sum, const sched::worker_counters& c) noexcept {
+  sum.spawned += c.spawned.get();
+  sum.finished += c.finished.get();
+  sum.dispatched += c.dispatched.get();
+  sum.steal_attempts += c.steal_attempts.get();
+  sum.steals += c.steals.get();
+  sum.stolen_tasks += c.stolen_tasks.get();
+  sum.overflow_batches += c.overflow_batches.get();
+  sum.parks += c.parks.get();
+  sum.wakes += c.wakes.get();
+  sum.sleeps += c.sleeps.get();
+}
+
+void print(const char* who, const runtime_statistics& s) {
+  std::fprintf(stderr,
+               "weft: %-9s spawned %llu, finished %llu, dispatched %llu, parks %llu, wakes %llu, steals %llu of %llu (%llu "
+               "tasks), overflows %llu, sleeps %llu\n",
+               who, static_cast<unsigned long long>(s.spawned), static_cast<unsigned long long>(s.finished),
+               static_cast<unsigned long long>(s.dispatched), static_cast<unsigned long long>(s.parks),
+               static_cast<unsigned long long>(s.wakes), static_cast<unsigned long long>(s.steals),
+               static_cast<unsigned long long>(s.steal_attempts), static_cast<unsigned long long>(s.stolen_tasks),
+               static_cast<unsigned long long>(s.overflow_batches), static_cast<unsigned long long>(s.sleeps));
+}
+
+}  // namespace
+
+runtime::runtime(const runtime_options& options)
+    : core_(std::make_unique<sched::scheduler>(checked(options))),
+      print_statistics_(sched::flag_from_environment("WEFT_STATS")) {
+  if (sched::flag_from_environment("WEFT_VERBOSE"))
+    std::fprintf(stderr, "weft: %zu workers, stacks of %zu KiB, queues of %zu\n", workers(),
+                 core_->stacks().default_size() >> 10, core_->queue_capacity());
+}
+
+runtime::~runtime() {
+  core_->close();
+  if (!print_statistics_) return;
+  for (std::size_t i = 0; i < workers(); ++i)
+    print(("worker " + std::to_string(i)).c_str(), statistics_of(i));
+  print("total", statistics());
+}
+
+void runtime::shutdown() {
+  if (sched::worker* w = sched::this_worker(); w != nullptr && &w->owner() == core_.get())
+    detail::throw_usage("runtime::shutdown was called from one of its own tasks, for whose end it would wait");
+  core_->close();
+}
+
+std::size_t runtime::workers() const noexcept { return core_->worker_count(); }
+
+runtime_statistics runtime::statistics() const noexcept {
+  runtime_statistics sum;
+  for (const sched::worker* w : core_->workers()) add(sum, w->counters());
+  sum.spawned += core_->spawned_from_outside();
+  return sum;
+}
+
+runtime_statistics runtime::statistics_of(std::size_t worker) const {
+  if (worker >= workers()) throw std::out_of_range("weft: runtime::statistics_of: there is no such worker");
+  runtime_statistics one;
+  add(one, core_->workers()[worker]->counters());
+  return one;
+}
+
+}  // namespace weft::inline v1

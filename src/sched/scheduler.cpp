@@ -1,0 +1,251 @@
+#include "sched/scheduler.hpp"
+
+#include <cstdio>
+#include <new>
+
+#include "base/clock.hpp"
+#include "context/overflow.hpp"
+
+namespace weft::inline v1::sched {
+namespace {
+
+// What the report on an overflowing stack says of its owner. Runs in a signal handler: no allocation.
+std::size_t describe_task(const context::stack& s, char* buffer, std::size_t size) {
+  const auto* t = static_cast<const record*>(s.owner);
+  if (t == nullptr || size == 0) return 0;
+  const int n = std::snprintf(buffer, size, "\"%s\" (#%llu)", t->name[0] != '\0' ? t->name : "unnamed",
+                              static_cast<unsigned long long>(t->id));
+  return n < 0 ? 0 : std::min(static_cast<std::size_t>(n), size - 1);
+}
+
+}  // namespace
+
+scheduler::scheduler(scheduler_options options)
+    : options_(std::move(options)),
+      stacks_({.default_size = options_.stack_size,
+               .cache_bytes = options_.stack_cache_bytes,
+               .max_stacks = options_.max_stacks}),
+      records_(new task::record_pool),
+      idle_(options_.workers),
+      fork_generation_(fork_generation()) {
+  try {
+    context::install_overflow_reporter(&describe_task);
+    for (std::size_t i = 0; i < options_.workers; ++i) {
+      workers_.push_back(std::make_unique<worker>(*this, static_cast<int>(i)));
+      worker_pointers_.push_back(workers_.back().get());
+    }
+    for (auto& w : workers_) w->start();
+  } catch (...) {
+    stop_workers();
+    workers_.clear();
+    records_->retire();
+    throw;
+  }
+}
+
+scheduler::~scheduler() {
+  close();
+  stop_workers();
+  workers_.clear();
+  records_->retire();
+}
+
+void scheduler::stop_workers() noexcept {
+  stopping_.store(true, base::seq_cst);
+  for (auto& w : workers_) w->wake();
+  for (auto& w : workers_) w->join();
+}
+
+// ---- tasks ---------------------------------------------------------------------------------------------------------
+
+std::uint64_t scheduler::next_id(worker* inside) noexcept {
+  if (inside == nullptr) return ids_.fetch_add(1, base::relaxed);
+  constexpr std::uint64_t block = 256;  // so that workers do not meet on the counter
+  if (inside->next_id_ == inside->last_id_) {
+    inside->next_id_ = ids_.fetch_add(block, base::relaxed);
+    inside->last_id_ = inside->next_id_ + block;
+  }
+  return inside->next_id_++;
+}
+
+record* scheduler::allocate(worker* inside, bool with_handle) noexcept {
+  record* t = inside != nullptr ? inside->records().take() : records_->acquire(1);
+  if (t == nullptr) return nullptr;
+  t->word.reset_for_spawn(with_handle);
+  t->references.store(with_handle ? 2 : 1, base::relaxed);
+  t->owner = this;
+  t->id = next_id(inside);
+  return t;
+}
+
+void scheduler::abandon(record* t) noexcept {
+  t->references.store(1, base::relaxed);
+  drop_reference(t);
+}
+
+bool scheduler::admit_from_outside() noexcept {
+  // Counted before closing_ is read; close() sets it before it reads the counts. One of the two sees the other.
+  outside_spawned_.fetch_add(1, base::seq_cst);
+  if (!closing_.load(base::seq_cst)) return true;
+  forget_admitted();
+  return false;
+}
+
+void scheduler::forget_admitted() noexcept {
+  worker* w = this_worker();
+  if (w != nullptr && &w->owner() == this) return;  // inside spawns are counted when they are submitted
+  outside_refused_.fetch_add(1, base::seq_cst);
+  quiet_.fetch_add(1, base::release);
+  base::futex_wake(&quiet_, INT32_MAX);
+}
+
+void scheduler::submit(record* t) noexcept {
+  t->word.spawned();
+  t->running.store(task::run_state::runnable, base::relaxed);
+  worker* w = this_worker();
+  if (w != nullptr && &w->owner() == this)
+    w->accept_fresh(t);
+  else
+    inject(t);
+}
+
+void scheduler::schedule(record* t) noexcept {
+  worker* w = this_worker();
+  if (w != nullptr && &w->owner() == t->owner) return w->accept_woken(t);
+  base::invariant(task::state_word::phase_of(t->word.peek()) == task::phase::active,
+                  "only RUNNABLE tasks may enter a run queue");
+  t->running.store(task::run_state::runnable, base::relaxed);
+  t->owner->inject(t);
+}
+
+void scheduler::inject(record* t) noexcept {
+  const auto n = static_cast<std::uint32_t>(worker_count());
+  const std::uint32_t to = next_inbox_.fetch_add(1, base::relaxed) % n;
+  worker_pointers_[to]->push_inbox(t);
+  notify(static_cast<int>(to));
+}
+
+void scheduler::inject_elsewhere(worker& from, record* t) noexcept {
+  const auto n = static_cast<std::uint32_t>(worker_count());
+  std::uint32_t to = next_inbox_.fetch_add(1, base::relaxed) % n;
+  if (static_cast<int>(to) == from.id()) to = (to + 1) % n;
+  worker_pointers_[to]->push_inbox(t);
+  notify(static_cast<int>(to));
+}
+
+void scheduler::take_overflow(worker& from, chain<record>&& overflow) noexcept {
+  if (overflow.empty()) [[likely]]
+    return;
+  from.counters().overflow_batches.add();
+  global_.push(std::move(overflow));
+}
+
+void scheduler::finish(record* t, task::phase how) noexcept {
+  const task::finish_result left = t->word.finish(how);
+  if (left.has_joiners) wake_joiners(*t);
+  if (!left.wanted)
+    if (std::exception_ptr unclaimed = t->ops->dispose(t->body)) report_unhandled(*t, std::move(unclaimed));
+  drop_reference(t);
+}
+
+// ---- stacks that cannot be had -------------------------------------------------------------------------------------
+
+std::uint64_t scheduler::tasks_with_stacks() const noexcept {
+  std::uint64_t detached = 0;
+  std::uint64_t attached = 0;
+  for (const worker* w : worker_pointers_) detached += w->counters().stacks_detached.get();
+  for (const worker* w : worker_pointers_) attached += w->counters().stacks_attached.get();
+  return attached - detached;
+}
+
+// No stack for a fresh task. It waits until one is freed; if no task holds one, none will be, and it ends with bad_alloc.
+void scheduler::starve(worker& on, record* t) noexcept {
+  on.stacks_.drain();
+  if (tasks_with_stacks() == 0) {
+    t->ops->fail(t->body, std::make_exception_ptr(std::bad_alloc()));
+    t->running.store(task::run_state::running, base::relaxed);
+    finish(t, task::phase::done);
+    on.counters().finished.add_published();
+    return;
+  }
+  base::lock_guard guard(starved_lock_);
+  starved_.push_back(t);
+  starved_count_.store(starved_.size(), base::relaxed);
+}
+
+void scheduler::retry_starved() noexcept {
+  if (starved_count_.load(base::relaxed) == 0) return;
+  chain<record> again;
+  {
+    base::lock_guard guard(starved_lock_);
+    again = std::move(starved_);
+    starved_count_.store(0, base::relaxed);
+  }
+  global_.push(std::move(again));
+}
+
+// ---- waking, stealing ----------------------------------------------------------------------------------------------
+
+void scheduler::notify(int preferred) noexcept {
+  const int chosen = idle_.wake_one(preferred);
+  if (chosen != idle_set::nobody) [[unlikely]]
+    worker_pointers_[static_cast<std::size_t>(chosen)]->wake();
+}
+
+record* scheduler::steal_for(worker& thief) noexcept {
+  const auto n = static_cast<std::uint32_t>(worker_count());
+  if (n == 1) return nullptr;
+  // Bounded: a few victims from a random one on, then the caller pauses (KC-3).
+  const std::uint32_t scan = std::min<std::uint32_t>(n, static_cast<std::uint32_t>(options_.steal_scan) + 1);
+  const std::uint32_t first = thief.random_.below(n);
+  for (std::uint32_t i = 0; i < scan; ++i) {
+    worker& victim = *worker_pointers_[(first + i) % n];
+    if (&victim == &thief || (!options_.stealing && victim.state() != worker_state::dead)) continue;
+    if (!victim.has_visible_work()) continue;
+    if (record* t = thief.steal_from(victim)) return t;
+  }
+  return nullptr;
+}
+
+bool scheduler::work_visible(const worker& to) const noexcept {
+  if (global_.size() != 0) return true;
+  for (const worker* w : worker_pointers_)
+    if (w->has_visible_work() && (w == &to || options_.stealing || w->state() == worker_state::dead)) return true;
+  return false;
+}
+
+void scheduler::retire(std::size_t worker) noexcept {
+  worker_pointers_[worker]->request_drain();
+  worker_pointers_[worker]->wake();
+}
+
+// ---- the end of all tasks ------------------------------------------------------------------------------------------
+
+// The finished are read first: if what had finished then equals what had been spawned later, nothing lived in between.
+bool scheduler::all_ended() const noexcept {
+  std::uint64_t finished = outside_refused_.load(base::acquire);
+  for (const worker* w : worker_pointers_) finished += w->counters().finished.get();
+  std::uint64_t spawned = 0;
+  for (const worker* w : worker_pointers_) spawned += w->counters().spawned.get();
+  return finished == spawned + outside_spawned_.load(base::acquire);
+}
+
+// A worker on its way to sleep. Its own counts were stored before the fence of enter_sleep(); close() stores closing_, has a
+// fence and then reads the counts: one of the two sees that all is over.
+void scheduler::tell_if_quiet() noexcept {
+  if (!closing_.load(base::relaxed) || !all_ended()) return;
+  quiet_.fetch_add(1, base::release);
+  base::futex_wake(&quiet_, INT32_MAX);
+}
+
+void scheduler::close() noexcept {
+  closing_.store(true, base::seq_cst);
+  base::fence_seq_cst();
+  for (;;) {
+    const std::uint32_t seen = quiet_.load(base::acquire);
+    if (all_ended() || is_forked_child()) return;
+    base::futex_wait(quiet_, seen);
+  }
+}
+
+}  // namespace weft::inline v1::sched

@@ -1,0 +1,160 @@
+// One runtime's workers and what they share. Everything a runtime has is reached from here; there are no globals.
+//
+// LS-W2's boundary: schedule() and the workers' next_*; wait/ adds fiber_wait and fiber_wake on top. Nothing above touches
+// queues or ownership by another way.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "base/atomic.hpp"
+#include "base/lock.hpp"
+#include "context/stack.hpp"
+#include "sched/global_queue.hpp"
+#include "sched/idle_set.hpp"
+#include "sched/worker.hpp"
+#include "task/record_pool.hpp"
+
+namespace weft::inline v1::sched {
+
+// Build mode that resumes every task on another worker than the one it left: what breaks under migration breaks at once.
+#if defined(WEFT_FORCE_MIGRATION)
+inline constexpr bool force_migration = true;
+#else
+inline constexpr bool force_migration = false;
+#endif
+
+struct scheduler_options {
+  std::size_t workers = 1;
+  std::size_t stack_size = context::default_stack;
+  std::size_t stack_cache_bytes = std::size_t{64} << 20;
+  std::size_t max_stacks = SIZE_MAX;
+  std::size_t queue_capacity = 256;
+  std::size_t steal_scan = 4;  // victims looked at before a pause
+  bool stealing = true;
+  std::function<void(std::string_view task, std::exception_ptr error)> on_unhandled;
+};
+
+// Defined by the wait layer: wakes everybody on a finished task's join list.
+void wake_joiners(record& finished) noexcept;
+
+class scheduler {
+ public:
+  explicit scheduler(scheduler_options options);  // starts the workers; throws std::system_error, std::bad_alloc
+  ~scheduler();                                   // waits for every task to end, then for every worker
+  scheduler(const scheduler&) = delete;
+  scheduler& operator=(const scheduler&) = delete;
+
+  // --- tasks ------------------------------------------------------------------------------------------------------
+  // A record with one reference for the scheduler and, if wanted, one for the handle. nullptr: out of memory.
+  [[nodiscard]] record* allocate(worker* inside, bool with_handle) noexcept;
+  void abandon(record* t) noexcept;  // allocated, never submitted
+  void submit(record* t) noexcept;   // INIT -> RUNNABLE and into a queue
+  [[nodiscard]] bool accepts() const noexcept { return !closing_.load(base::relaxed); }
+  // For outside threads: false once shutdown has begun. Otherwise the task to come is counted.
+  [[nodiscard]] bool admit_from_outside() noexcept;
+  void forget_admitted() noexcept;  // an admitted spawn was abandoned
+
+  // RUNNABLE, and ours by the claim: into a queue, once. Any thread.
+  static void schedule(record* t) noexcept;
+
+  // Waits until every task has ended and refuses outside spawns from now on. Any outside thread; idempotent.
+  void close() noexcept;
+
+  // --- for workers ------------------------------------------------------------------------------------------------
+  void finish(record* t, task::phase how) noexcept;
+  void notify(int preferred = idle_set::nobody) noexcept;
+  void ensure_watched() noexcept;
+  void inject(record* t) noexcept;
+  void inject_elsewhere(worker& from, record* t) noexcept;
+  void take_overflow(worker& from, chain<record>&& overflow) noexcept;
+  void starve(worker& on, record* t) noexcept;
+  [[nodiscard]] record* steal_for(worker& thief) noexcept;
+  [[nodiscard]] bool work_visible(const worker& to) const noexcept;
+  std::size_t fire_timers(base::time_ns now, worker& on) noexcept;
+  [[nodiscard]] bool timer_due(base::time_ns now) const noexcept;
+  [[nodiscard]] base::time_ns watch_from(worker& w) noexcept;
+  [[nodiscard]] bool stop_watching(worker& w) noexcept;
+  void hand_on_watch() noexcept;
+  void trim_if_idle(base::time_ns now) noexcept;
+  void tell_if_quiet() noexcept;
+  [[noreturn]] static void refuse_forked_return() noexcept;
+
+  [[nodiscard]] bool stopping() const noexcept { return stopping_.load(base::acquire); }
+  [[nodiscard]] bool stealing() const noexcept { return options_.stealing; }
+  [[nodiscard]] global_queue<record>& global() noexcept { return global_; }
+  [[nodiscard]] idle_set& idle() noexcept { return idle_; }
+  [[nodiscard]] context::stack_pool& stacks() noexcept { return stacks_; }
+  [[nodiscard]] task::record_pool& records() noexcept { return *records_; }
+  [[nodiscard]] std::span<worker* const> workers() const noexcept { return worker_pointers_; }
+  [[nodiscard]] std::size_t worker_count() const noexcept { return worker_pointers_.size(); }
+  [[nodiscard]] const scheduler_options& options() const noexcept { return options_; }
+  [[nodiscard]] std::uint64_t spawned_from_outside() const noexcept {
+    return outside_spawned_.load(base::relaxed) - outside_refused_.load(base::relaxed);
+  }
+  [[nodiscard]] std::size_t queue_capacity() const noexcept { return options_.queue_capacity; }
+  [[nodiscard]] bool is_forked_child() const noexcept;
+
+  // Makes a worker leave: tests, and later elasticity. At least one must stay.
+  void retire(std::size_t worker) noexcept;
+
+ private:
+  [[nodiscard]] bool all_ended() const noexcept;
+  [[nodiscard]] std::uint64_t tasks_with_stacks() const noexcept;
+  [[nodiscard]] std::uint64_t next_id(worker* inside) noexcept;
+  void stop_workers() noexcept;
+  void retry_starved() noexcept;
+
+  scheduler_options options_;
+  context::stack_pool stacks_;
+  task::record_pool* records_;  // outlives us while somebody holds a handle
+  idle_set idle_;
+  global_queue<record> global_;
+  std::vector<std::unique_ptr<worker>> workers_;
+  std::vector<worker*> worker_pointers_;
+  const std::uint32_t fork_generation_;
+
+  // Written rarely, read at every wake.
+  alignas(base::cache_line) base::atomic<bool> closing_{false};
+  base::atomic<bool> stopping_{false};
+  base::atomic<bool> watch_armed_{false};
+
+  alignas(base::cache_line) base::lock watch_lock_;
+  int watcher_ = idle_set::nobody;       // under watch_lock_
+  base::time_ns watch_deadline_ = 0;     // under watch_lock_
+  base::time_ns idle_since_ = 0;         // under watch_lock_
+  bool trimmed_ = true;                  // under watch_lock_
+
+  alignas(base::cache_line) base::atomic<std::uint64_t> outside_spawned_{0};
+  base::atomic<std::uint64_t> outside_refused_{0};
+  base::atomic<std::uint32_t> next_inbox_{0};
+  base::atomic<std::uint64_t> ids_{1};
+  base::atomic<std::uint32_t> quiet_{0};  // futex: bumped when all tasks have ended during close()
+
+  base::lock starved_lock_;
+  chain<record> starved_;  // under starved_lock_: fresh tasks for which there was no stack
+  base::atomic<std::size_t> starved_count_{0};
+};
+
+// An exception that nobody will take: calls the runtime's handler, or ends the process with the task's name.
+void report_unhandled(const record& t, std::exception_ptr error) noexcept;
+
+// References (task.hpp T2). The last one frees the record, wherever it is dropped.
+void add_reference(record* t) noexcept;
+void drop_reference(record* t) noexcept;
+
+// Bumped in every forked child. A runtime made before the fork is not usable in it.
+[[nodiscard]] std::uint32_t fork_generation() noexcept;
+
+// std::thread's constructor, replaceable so that tests can make the n-th one fail.
+using thread_starter = std::thread (*)(std::function<void()> body);
+extern thread_starter start_thread;
+
+}  // namespace weft::inline v1::sched

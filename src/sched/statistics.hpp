@@ -1,0 +1,36 @@
+// Counters of one worker. Only its own thread writes them (a plain load and store), anybody reads.
+#pragma once
+
+#include <cstdint>
+
+#include "base/atomic.hpp"
+
+namespace weft::inline v1::sched {
+
+class counter {
+ public:
+  void add(std::uint64_t n = 1) noexcept { value_.store(value_.load(base::relaxed) + n, base::relaxed); }
+  // release/acquire: whoever sees the count sees what was counted (the end of all tasks is decided by sums of these).
+  void add_published(std::uint64_t n = 1) noexcept { value_.store(value_.load(base::relaxed) + n, base::release); }
+  [[nodiscard]] std::uint64_t get() const noexcept { return value_.load(base::acquire); }
+
+ private:
+  base::atomic<std::uint64_t> value_{0};
+};
+
+struct worker_counters {
+  counter spawned;
+  counter finished;
+  counter dispatched;
+  counter steal_attempts;
+  counter steals;
+  counter stolen_tasks;
+  counter overflow_batches;
+  counter parks;
+  counter wakes;
+  counter sleeps;
+  counter stacks_attached;
+  counter stacks_detached;
+};
+
+}  // namespace weft::inline v1::sched

@@ -1,0 +1,47 @@
+// How many dispatches until the worker looks up: at the global queue, the inbox, the oldest, the clock.
+//
+// The interval follows the tasks: long ones make it short, so that a look-up comes about every millisecond, between 8 and
+// 255 dispatches. The average is an EWMA over whole intervals, so one clock reading serves 8…255 tasks.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "base/atomic.hpp"
+
+namespace weft::inline v1::sched {
+
+class tick {
+ public:
+  static constexpr std::int32_t shortest = 8;
+  static constexpr std::int32_t longest = 255;
+  static constexpr base::time_ns target = 1'000'000;
+
+  // One dispatch. True: look up now.
+  [[nodiscard]] bool passes() noexcept { return --left_ <= 0; }
+
+  // Start of a new interval; `now` ends the old one.
+  void restart(base::time_ns now) noexcept {
+    if (started_ != 0) {
+      // Integers: a task may have changed rounding or unmasked floating-point traps.
+      average_ns_ += ((now - started_) / interval_ - average_ns_) / 10;
+      const base::time_ns wanted = target / std::max<base::time_ns>(average_ns_, 1);
+      interval_ = static_cast<std::int32_t>(std::clamp<base::time_ns>(wanted, shortest, longest));
+    }
+    started_ = now;
+    left_ = interval_;
+  }
+  // After a sleep the old interval says nothing about tasks.
+  void forget() noexcept { started_ = 0; }
+  void hurry() noexcept { left_ = 1; }
+
+  [[nodiscard]] std::int32_t interval() const noexcept { return interval_; }
+
+ private:
+  std::int32_t left_ = shortest;
+  std::int32_t interval_ = 20;
+  base::time_ns average_ns_ = 50'000;
+  base::time_ns started_ = 0;
+};
+
+}  // namespace weft::inline v1::sched

@@ -1,0 +1,30 @@
+#include <string>
+#include <string_view>
+
+#include "sched/scheduler.hpp"
+#include "task/name.hpp"
+
+namespace weft::inline v1::sched {
+
+void report_unhandled(const record& t, std::exception_ptr error) noexcept {
+  const std::string_view name = t.name[0] != '\0' ? task::name_of(t) : "unnamed";
+  // A handle may outlive its runtime; the handler went with it.
+  const bool orphan = task::slab::of(const_cast<record*>(&t))->pool->is_retired();
+  if (!orphan && t.owner->options().on_unhandled) {
+    t.owner->options().on_unhandled(name, error);
+    return;
+  }
+  std::string what = "an exception that is not a std::exception";
+  try {
+    std::rethrow_exception(error);
+  } catch (const std::exception& e) {
+    what = e.what();
+  } catch (...) {
+  }
+  base::failf(
+      "task \"%.*s\" (#%llu) ended with an exception that nobody takes: %s\n  keep its join_handle and join() it, or set "
+      "runtime_options::on_unhandled_exception",
+      static_cast<int>(name.size()), name.data(), static_cast<unsigned long long>(t.id), what.c_str());
+}
+
+}  // namespace weft::inline v1::sched

@@ -1,0 +1,94 @@
+// The watch: one sleeping worker that keeps the earliest deadline of all timers, and an eye on workers that are stuck.
+//
+// Tasks are sometimes queued without waking anybody (the LIFO slot, a lone fresh task), because their worker will come to
+// them in a moment. If it does not, because a task computes for long, somebody must notice. So whenever at least one worker is
+// active and another sleeps, one sleeper looks around once in a while; when all sleep, nobody does, and the process makes no
+// system call.
+//
+// V1. watch_armed_ is false whenever the watcher sleeps without the short limit. A quiet enqueue reads it after a fence and,
+//     if it is false, wakes a sleeper, which becomes the watcher.                    test sched/watch_*
+// V2. The watcher sleeps until the earliest deadline it has seen. A worker that goes to sleep with an earlier one takes over.
+// V3. A watcher that leaves for work while timers are pending wakes another sleeper to watch.   test time/stuck_owner
+#include "base/clock.hpp"
+#include "sched/scheduler.hpp"
+
+namespace weft::inline v1::sched {
+namespace {
+
+constexpr base::time_ns look_around_ns = 1'000'000;
+constexpr base::time_ns trim_after_ns = 100'000'000;
+
+}  // namespace
+
+void scheduler::ensure_watched() noexcept {
+  if (worker_count() == 1) return;
+  base::fence_seq_cst();  // V1: the task is visible before watch_armed_ is read; mirror in watch_from()
+  if (!watch_armed_.load(base::relaxed) && idle_.sleeping() != 0) notify();
+}
+
+std::size_t scheduler::fire_timers(base::time_ns now, worker& on) noexcept {
+  std::size_t fired = 0;
+  for (worker* w : worker_pointers_)
+    if (w->timers().next_deadline() <= now) fired += w->timers().fire(now, on);
+  return fired;
+}
+
+bool scheduler::timer_due(base::time_ns now) const noexcept {
+  for (worker* w : worker_pointers_)
+    if (w->timers().next_deadline() <= now) return true;
+  return false;
+}
+
+// How long this sleeper may sleep. It is counted as sleeping already.
+base::time_ns scheduler::watch_from(worker& w) noexcept {
+  base::time_ns deadline = base::never_ns;
+  for (const worker* other : worker_pointers_) deadline = std::min(deadline, other->timers_->next_deadline());
+  base::lock_guard guard(watch_lock_);
+  if (watcher_ != idle_set::nobody && watcher_ != w.id() && watch_deadline_ <= deadline && watch_armed_.load(base::relaxed))
+    return base::never_ns;
+  const base::time_ns now = base::now();
+  watch_armed_.store(false, base::relaxed);
+  base::fence_seq_cst();  // V1: disarmed before we look who is active; mirror in ensure_watched()
+  if (idle_.sleeping() < worker_count()) {
+    idle_since_ = 0;
+    trimmed_ = false;
+    deadline = std::min(deadline, now + look_around_ns);
+    watch_armed_.store(true, base::relaxed);
+  } else if (!trimmed_) {
+    if (idle_since_ == 0) idle_since_ = now;
+    deadline = std::min(deadline, idle_since_ + trim_after_ns);
+  }
+  if (starved_count_.load(base::relaxed) != 0) deadline = std::min(deadline, now + look_around_ns);
+  watcher_ = w.id();
+  watch_deadline_ = deadline;
+  return deadline;
+}
+
+bool scheduler::stop_watching(worker& w) noexcept {
+  retry_starved();
+  base::lock_guard guard(watch_lock_);
+  if (watcher_ != w.id()) return false;
+  watcher_ = idle_set::nobody;
+  watch_armed_.store(false, base::relaxed);
+  return true;
+}
+
+// The watcher goes to work. If somebody sleeps and timers are pending, they need a new watcher (V3).
+void scheduler::hand_on_watch() noexcept {
+  if (idle_.sleeping() == 0) return;
+  for (const worker* w : worker_pointers_)
+    if (w->timers_->next_deadline() != base::never_ns) return notify();
+}
+
+// All have been asleep for a while: what is cached beyond the limits goes back to the system.
+void scheduler::trim_if_idle(base::time_ns now) noexcept {
+  {
+    base::lock_guard guard(watch_lock_);
+    if (trimmed_ || idle_since_ == 0 || now < idle_since_ + trim_after_ns) return;
+    trimmed_ = true;
+  }
+  stacks_.trim();
+  records_->trim();
+}
+
+}  // namespace weft::inline v1::sched

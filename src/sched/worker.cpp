@@ -1,0 +1,313 @@
+#include "sched/worker.hpp"
+
+#include "base/clock.hpp"
+#include "context/annotate.hpp"
+#include "sched/scheduler.hpp"
+
+namespace weft::inline v1::sched {
+namespace {
+
+// After this many tasks from the LIFO slot in a row the ring gets its turn (BZ-1).
+constexpr std::uint8_t slot_runs_limit = 3;
+// Suspension points a task may pass without parking before it goes to the tail (BZ-6).
+constexpr std::int32_t budget_per_slice = 128;
+
+}  // namespace
+
+// ---- queues --------------------------------------------------------------------------------------------------------
+
+void worker::accept_woken(record* t) noexcept {
+  base::invariant(task::state_word::phase_of(t->word.peek()) == task::phase::active,
+                  "only RUNNABLE tasks may enter a run queue");
+  counters_.wakes.add();
+  t->running.store(task::run_state::runnable, base::relaxed);
+  if constexpr (force_migration) return scheduler_.inject_elsewhere(*this, t);
+  record* displaced = slot_.put(t);
+  if (displaced == nullptr) return scheduler_.ensure_watched();
+  chain<record> overflow;
+  woken_.push(displaced, overflow);
+  scheduler_.take_overflow(*this, std::move(overflow));
+  scheduler_.notify();
+}
+
+void worker::accept_fresh(record* t) noexcept {
+  counters_.spawned.add();
+  if constexpr (force_migration) return scheduler_.inject_elsewhere(*this, t);
+  const bool alone = fresh_.empty();
+  chain<record> overflow;
+  fresh_.push(t, overflow);
+  scheduler_.take_overflow(*this, std::move(overflow));
+  // One short task is not worth waking a thread for; the watch sees to it if its spawner goes on for long.
+  if (alone)
+    scheduler_.ensure_watched();
+  else
+    scheduler_.notify();
+}
+
+void worker::accept_woken_batch(chain<record>&& batch) noexcept {
+  counters_.wakes.add(batch.size());
+  const bool several = batch.size() > 1;
+  chain<record> overflow;
+  while (record* t = batch.pop_front()) {
+    t->running.store(task::run_state::runnable, base::relaxed);
+    if constexpr (force_migration)
+      scheduler_.inject_elsewhere(*this, t);
+    else
+      woken_.push(t, overflow);
+  }
+  scheduler_.take_overflow(*this, std::move(overflow));
+  if (several) scheduler_.notify();
+}
+
+void worker::accept_batch(chain<record>&& batch) noexcept {
+  const bool several = batch.size() > 1;
+  chain<record> overflow;
+  while (record* t = batch.pop_front()) woken_.push(t, overflow);
+  scheduler_.take_overflow(*this, std::move(overflow));
+  if (several) scheduler_.notify();
+}
+
+record* worker::from_inbox() noexcept {
+  if (inbox_.empty()) return nullptr;
+  accept_batch(inbox_.take_all());
+  return woken_.pop();
+}
+
+record* worker::from_global() noexcept {
+  chain<record> share = scheduler_.global().take_share(scheduler_.worker_count());
+  record* first = share.pop_front();
+  if (!share.empty()) accept_batch(std::move(share));
+  return first;
+}
+
+// What can run without touching any lock or the system: for a task that parks with an object's lock held.
+record* worker::next_quick() noexcept {
+  if (drain_requested_.load(base::relaxed)) return nullptr;
+  record* t = nullptr;
+  if (slot_runs_ < slot_runs_limit && (t = slot_.take()) != nullptr) {
+    ++slot_runs_;
+  } else {
+    slot_runs_ = 0;
+    t = woken_.pop();
+    if (t == nullptr) t = slot_.take();
+    if (t == nullptr && stacks_.size() != 0) t = fresh_.pop();
+    if (t == nullptr) return nullptr;
+  }
+  if (t->stack != nullptr || attach_cached(t)) [[likely]]
+    return t;
+  in_hand_ = t;
+  return nullptr;
+}
+
+record* worker::next_local() noexcept {
+  if (drain_requested_.load(base::relaxed)) return nullptr;
+  if (in_hand_ != nullptr) return std::exchange(in_hand_, nullptr);
+  if (tick_.passes()) [[unlikely]]
+    if (record* t = maintain()) return t;
+  if (slot_runs_ < slot_runs_limit)
+    if (record* t = slot_.take()) {
+      ++slot_runs_;
+      return t;
+    }
+  slot_runs_ = 0;
+  if (record* t = woken_.pop()) return t;
+  if (record* t = slot_.take()) return t;
+  if (record* t = from_inbox()) return t;
+  if (record* t = fresh_.pop()) return t;
+  return from_global();
+}
+
+// The tick: timers, then the oldest of something that the usual order may have kept waiting, in turns.
+record* worker::maintain() noexcept {
+  const base::time_ns now = base::now();
+  tick_.restart(now);
+  scheduler_.fire_timers(now, *this);
+  switch (random_.below(3)) {
+    case 0:
+      if (record* t = fresh_.steal()) return t;
+      [[fallthrough]];
+    case 1:
+      if (record* t = from_global()) return t;
+      [[fallthrough]];
+    default:
+      return from_inbox();
+  }
+}
+
+// ---- switches ------------------------------------------------------------------------------------------------------
+
+void worker::attach(record* t, context::stack* s) noexcept {
+  t->stack = s;
+  s->owner = t;
+  s->annotations.start_on(*s);
+  t->sp = context::prepare(s->top(), &worker::fiber_main);
+  counters_.stacks_attached.add();
+}
+
+bool worker::attach_cached(record* t) noexcept {
+  if (stacks_.size() == 0 || t->stack_size != 0) return false;
+  attach(t, stacks_.take());
+  return true;
+}
+
+void worker::give_stack(context::stack* s) noexcept {
+  s->annotations.end();
+  counters_.stacks_detached.add();
+  if (!stacks_.put(s)) scheduler_.stacks().release(s);
+}
+
+// `t` becomes the running task of this worker: K1. The caller switches to it next.
+inline void worker::adopt(record* t) noexcept {
+  base::invariant(task::state_word::phase_of(t->word.peek()) == task::phase::active &&
+                      t->running.load(base::relaxed) == task::run_state::runnable,
+                  "only a RUNNABLE task may become RUNNING");
+  t->running.store(task::run_state::running, base::relaxed);
+  current_ = t;
+  budget_ = budget_per_slice;
+  *exceptions_ = t->exceptions;
+  counters_.dispatched.add();
+}
+
+// From the running task to `next`, or to the worker's own stack. Comes back when somebody switches to `self` again.
+void worker::switch_from(worker& on, record* self, record* next) noexcept {
+  self->exceptions = *on.exceptions_;
+  void* handed_over = nullptr;
+  if (next != nullptr) {
+    on.adopt(next);
+    handed_over = context::switch_flow(&self->sp, self->stack->annotations, next->sp, next->stack->annotations, &on);
+  } else {
+    on.current_ = nullptr;
+    *on.exceptions_ = {};
+    handed_over = context::switch_flow(&self->sp, self->stack->annotations, on.sp_, on.flow_, &on);
+  }
+  static_cast<worker*>(handed_over)->arrive();
+}
+
+// Finishes the switch for the stack just left, which is saved now.
+inline void worker::arrive() noexcept {
+  switch (left_.what) {
+    case departure::kind::none: return;
+    case departure::kind::yielded: {
+      left_.what = departure::kind::none;
+      record* t = left_.who;
+      t->running.store(task::run_state::runnable, base::relaxed);
+      if constexpr (force_migration) return scheduler_.inject_elsewhere(*this, t);
+      chain<record> overflow;
+      woken_.push(t, overflow);
+      scheduler_.take_overflow(*this, std::move(overflow));
+      return;
+    }
+    case departure::kind::parking: {
+      left_.what = departure::kind::none;
+      record* t = left_.who;
+      counters_.parks.add();
+      const bool parked = t->word.commit_park();
+      // The object may be gone after this, and if it parked so may the task.
+      if (left_.unlock != nullptr) left_.unlock(left_.locked);
+      if (!parked) accept_woken(t);
+      return;
+    }
+    case departure::kind::finished:
+      left_.what = departure::kind::none;
+      give_stack(left_.stack);
+      return;
+  }
+}
+
+// From the worker's own stack to a task; back when nothing local is left to run.
+void worker::run(record* t) noexcept {
+  if (t->stack == nullptr) {
+    context::stack* s = t->stack_size == 0 ? stacks_.take() : scheduler_.stacks().acquire(t->stack_size);
+    if (s == nullptr) [[unlikely]]
+      return scheduler_.starve(*this, t);
+    attach(t, s);
+  }
+  adopt(t);
+  context::switch_flow(&sp_, flow_, t->sp, t->stack->annotations, this);
+  arrive();
+}
+
+void worker::yield() noexcept {
+  record* next = nullptr;
+  if (!tick_.passes()) [[likely]] {
+    next = next_quick();
+    if (next == nullptr && in_hand_ == nullptr && inbox_.empty() && scheduler_.global().size() == 0 &&
+        !drain_requested_.load(base::relaxed)) {
+      budget_ = budget_per_slice;
+      return;
+    }
+  }
+  left_.what = departure::kind::yielded;
+  left_.who = current_;
+  switch_from(*this, current_, next);
+}
+
+void worker::park(worker& on, void (*unlock)(void*) noexcept, void* locked) noexcept {
+  record* next = on.tick_.passes() ? nullptr : on.next_quick();
+  on.left_.what = departure::kind::parking;
+  on.left_.who = on.current_;
+  on.left_.unlock = unlock;
+  on.left_.locked = locked;
+  switch_from(on, on.current_, next);
+}
+
+// ---- the base of a fiber's stack -----------------------------------------------------------------------------------
+
+void worker::fiber_main(void* worker_pointer) noexcept {
+  worker* w = static_cast<worker*>(worker_pointer);
+  context::entered(w->current_->stack->annotations);
+  w->arrive();
+  run_tasks(w);
+}
+
+// Runs the current task, and after it any fresh one that comes next, on the same stack: no switch, no page fault.
+void worker::run_tasks(worker* w) noexcept {
+  for (;;) {
+    record* t = w->current_;
+    const task::phase how =
+        t->ops->run(t->body) == detail::ended::done ? task::phase::done : task::phase::cancelled;
+    w = this_worker();
+    if (w == nullptr) [[unlikely]]
+      scheduler::refuse_forked_return();
+    context::stack* left = nullptr;
+    record* next = w->end_current(how, left);
+    if (next == nullptr || next->stack != nullptr || !context::stacks_may_be_shared || next->stack_size != 0 ||
+        left->size != w->scheduler_.stacks().default_size())
+      leave(*w, next, left);
+    context::reset_control_words();
+    next->stack = left;
+    left->owner = next;
+    w->adopt(next);
+  }
+}
+
+record* worker::end_current(task::phase how, context::stack*& left) noexcept {
+  record* t = current_;
+  left = t->stack;
+  left->owner = nullptr;
+  t->stack = nullptr;
+  current_ = nullptr;
+  scheduler_.finish(t, how);
+  counters_.finished.add_published();
+  return next_local();
+}
+
+void worker::leave(worker& w, record* next, context::stack* left) noexcept {
+  if (next != nullptr && next->stack == nullptr && !w.attach_cached(next)) {
+    w.in_hand_ = next;
+    next = nullptr;
+  }
+  w.left_.what = departure::kind::finished;
+  w.left_.stack = left;
+  void* never_resumed = nullptr;
+  if (next != nullptr) {
+    w.adopt(next);
+    context::switch_flow(&never_resumed, left->annotations, next->sp, next->stack->annotations, &w, true);
+  } else {
+    *w.exceptions_ = {};
+    context::switch_flow(&never_resumed, left->annotations, w.sp_, w.flow_, &w, true);
+  }
+  __builtin_unreachable();
+}
+
+}  // namespace weft::inline v1::sched

@@ -1,0 +1,156 @@
+// A worker: one thread, its queues, and the switch from one task straight to the next.
+//
+// Its own stack searches and sleeps; tasks switch to each other directly (fiber to fiber). Whoever arrives on a stack first
+// finishes what the one just left could not do for itself: see departure.
+//
+// K1. While a task is RUNNING or PARKING exactly one worker has it as current_.                     test sched/ownership_*
+// K2. A task enters a queue only after the switch away from it is complete.      test sched/requeue_*, stress migration
+// K3. A finished task's stack is given away only from another stack, or reused by the loop at its base. test sched/finish_*
+// K4. ACTIVE -> IDLE_SPIN (bounded) -> SLEEP; DRAINING -> DEAD. It sleeps only when no runnable work is visible.
+// K5. A DRAINING worker neither steals nor accepts; its tasks go to the global queue.               test sched/draining_*
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <thread>
+
+#include "base/atomic.hpp"
+#include "base/cache_line.hpp"
+#include "base/random.hpp"
+#include "context/stack.hpp"
+#include "sched/driver.hpp"
+#include "sched/fresh_deque.hpp"
+#include "sched/inbox.hpp"
+#include "sched/lifo_slot.hpp"
+#include "sched/ring.hpp"
+#include "sched/statistics.hpp"
+#include "sched/tick.hpp"
+#include "task/record_pool.hpp"
+#include "task/task.hpp"
+
+namespace weft::inline v1::sched {
+
+using task::record;
+
+class scheduler;
+
+enum class worker_state : std::uint8_t { active, idle_spin, sleep, draining, dead };
+
+// What the next stack does for the task that just switched away, because nobody can do it while its context is unsaved.
+struct departure {
+  enum class kind : std::uint8_t { none, yielded, parking, finished };
+  kind what = kind::none;
+  record* who = nullptr;
+  context::stack* stack = nullptr;         // finished: to be given away
+  void (*unlock)(void*) noexcept = nullptr;  // parking: the object's lock, held across the switch
+  void* locked = nullptr;
+};
+
+class alignas(base::cache_line) worker {
+ public:
+  worker(scheduler& s, int id);
+  ~worker();
+  worker(const worker&) = delete;
+  worker& operator=(const worker&) = delete;
+
+  [[nodiscard]] int id() const noexcept { return id_; }
+  [[nodiscard]] scheduler& owner() const noexcept { return scheduler_; }
+  [[nodiscard]] record* current() const noexcept { return current_; }
+  [[nodiscard]] timer_source& timers() noexcept { return *timers_; }
+  [[nodiscard]] worker_counters& counters() noexcept { return counters_; }
+  [[nodiscard]] const worker_counters& counters() const noexcept { return counters_; }
+  [[nodiscard]] worker_state state() const noexcept { return state_.load(base::relaxed); }
+  [[nodiscard]] task::record_cache& records() noexcept { return records_; }
+
+  // --- the running task, on this worker ---------------------------------------------------------------------------
+  // Lets others run; back at once if there is nobody.
+  void yield() noexcept;
+  // Switches away; the next stack commits the park, then calls unlock(locked). Returns when somebody woke the task,
+  // perhaps on another worker.
+  static void park(worker& on, void (*unlock)(void*) noexcept, void* locked) noexcept;
+  // One suspension point passed without parking. False: the budget is spent, the caller should yield.
+  [[nodiscard]] bool spend_budget() noexcept { return --budget_ > 0; }
+
+  // --- this worker's thread ---------------------------------------------------------------------------------------
+  void accept_woken(record* t) noexcept;  // RUNNABLE, claimed by us: to the LIFO slot
+  void accept_fresh(record* t) noexcept;  // RUNNABLE, never ran
+  void accept_woken_batch(chain<record>&& batch) noexcept;  // as accept_woken, to the ring
+  void accept_batch(chain<record>&& batch) noexcept;        // RUNNABLE, from another queue
+
+  // --- anybody ----------------------------------------------------------------------------------------------------
+  void push_inbox(record* t) noexcept { inbox_.push(t); }
+  void wake() noexcept { driver_->wake(); }
+  void request_drain() noexcept { drain_requested_.store(true, base::release); }
+  [[nodiscard]] bool has_visible_work() const noexcept { return !woken_.empty() || !fresh_.empty() || !inbox_.empty(); }
+
+  void start();  // throws std::system_error
+  void join() noexcept;
+
+ private:
+  friend class scheduler;
+
+  // worker_loop.cpp: the worker's own stack
+  void thread_main() noexcept;
+  void loop() noexcept;
+  [[nodiscard]] record* find_work() noexcept;
+  [[nodiscard]] record* search() noexcept;
+  [[nodiscard]] record* steal_from(worker& victim) noexcept;
+  [[nodiscard]] record* rescue_slots() noexcept;
+  [[nodiscard]] bool sleep(bool was_searching) noexcept;
+  void drain() noexcept;
+  void run(record* t) noexcept;
+
+  // worker.cpp: queues and switches
+  [[nodiscard]] record* next_local() noexcept;
+  [[nodiscard]] record* next_quick() noexcept;
+  [[nodiscard]] record* from_inbox() noexcept;
+  [[nodiscard]] record* from_global() noexcept;
+  [[nodiscard]] record* maintain() noexcept;
+  [[nodiscard]] bool attach_cached(record* t) noexcept;
+  void attach(record* t, context::stack* s) noexcept;
+  static void switch_from(worker& on, record* self, record* next) noexcept;
+  void arrive() noexcept;
+  void adopt(record* t) noexcept;
+  static void fiber_main(void* worker_pointer) noexcept;
+  static void run_tasks(worker* w) noexcept;
+  [[nodiscard]] record* end_current(task::phase how, context::stack*& left) noexcept;
+  [[noreturn]] static void leave(worker& w, record* next, context::stack* left) noexcept;
+  void give_stack(context::stack* s) noexcept;
+
+  // --- touched at every switch ---
+  record* current_ = nullptr;
+  task::exception_state* exceptions_ = nullptr;  // this thread's __cxa_eh_globals
+  void* sp_ = nullptr;                           // the worker's own stack while a task runs
+  departure left_;
+  std::int32_t budget_ = 0;
+  std::uint8_t slot_runs_ = 0;
+  base::atomic<bool> drain_requested_{false};
+  tick tick_;
+  lifo_slot<record> slot_;
+  context::stack_cache stacks_;
+  task::record_cache records_;
+  record* in_hand_ = nullptr;  // for the worker's own stack to run next
+  [[no_unique_address]] context::flow flow_;
+  scheduler& scheduler_;
+  const int id_;
+  base::random random_;
+  std::uint64_t next_id_ = 0;
+  std::uint64_t last_id_ = 0;
+  std::uint64_t seen_by_watch_ = 0;  // the watcher's note about this worker
+
+  // --- shared ---
+  ring<record> woken_;
+  fresh_deque<record> fresh_;
+  alignas(base::cache_line) inbox<record> inbox_;
+  base::atomic<worker_state> state_{worker_state::active};
+  alignas(base::cache_line) worker_counters counters_;
+  std::unique_ptr<timer_source> timers_;
+  std::unique_ptr<driver> driver_;
+  std::thread thread_;
+};
+
+// The worker whose thread this is, or nullptr. Opaque on purpose: a task may ask before and after a switch and must not get
+// the answer of the thread it left (docs/decisions/0002-migration-safety.md).
+[[nodiscard]] worker* this_worker() noexcept;
+
+}  // namespace weft::inline v1::sched

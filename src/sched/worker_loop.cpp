@@ -1,0 +1,206 @@
+// The worker's own stack: look for work, spin a little, sleep; fire timers and watch over stuck workers meanwhile.
+#include <cxxabi.h>
+#include <signal.h>
+
+#include <algorithm>
+
+#include "base/clock.hpp"
+#include "context/overflow.hpp"
+#include "sched/scheduler.hpp"
+#include "sched/worker.hpp"
+
+namespace weft::inline v1::sched {
+namespace {
+
+// Waking a sleeping thread takes some 30 µs, a task often less: look around about that long before sleeping.
+constexpr base::time_ns spin_ns = 20'000;
+
+thread_local worker* this_thread_worker = nullptr;
+
+}  // namespace
+
+// noinline and with a barrier: neither compiler may keep the answer, or the address it came from, across a switch.
+[[gnu::noinline]] worker* this_worker() noexcept {
+  asm volatile("" ::: "memory");
+  return this_thread_worker;
+}
+
+void forget_this_worker() noexcept { this_thread_worker = nullptr; }
+
+worker::worker(scheduler& s, int id)
+    : stacks_(s.stacks()),
+      records_(s.records()),
+      scheduler_(s),
+      id_(id),
+      random_(static_cast<std::uint64_t>(id) + 1),
+      woken_(static_cast<std::uint32_t>(s.queue_capacity())),
+      fresh_(s.queue_capacity()),
+      timers_(make_timer_source()),
+      driver_(make_futex_driver()) {}
+
+worker::~worker() = default;
+
+void worker::thread_main() noexcept {
+  this_thread_worker = this;
+  exceptions_ = reinterpret_cast<task::exception_state*>(abi::__cxa_get_globals());
+  context::alternate_signal_stack signal_stack;
+  flow_.adopt_thread();
+  loop();
+  stacks_.drain();
+  records_.drain();
+  state_.store(worker_state::dead, base::release);
+  this_thread_worker = nullptr;
+}
+
+void worker::loop() noexcept {
+  for (;;) {
+    record* t = next_local();
+    if (t == nullptr) t = find_work();
+    if (t == nullptr) break;
+    run(t);
+  }
+}
+
+// nullptr: the worker is to end.
+record* worker::find_work() noexcept {
+  idle_set& idle = scheduler_.idle();
+  bool searching = false;
+  for (;;) {
+    if (drain_requested_.load(base::acquire)) {
+      if (searching && idle.stop_searching()) scheduler_.notify();
+      drain();
+      return nullptr;
+    }
+    if (!searching) searching = idle.start_searching();
+    record* t = next_local();
+    if (t == nullptr && searching) t = search();
+    if (t != nullptr) {
+      state_.store(worker_state::active, base::relaxed);
+      // Last searcher hands on: what others queued meanwhile was left to us.
+      if (searching && idle.stop_searching()) scheduler_.notify();
+      return t;
+    }
+    if (scheduler_.stopping()) {
+      if (searching && idle.stop_searching()) scheduler_.notify();
+      return nullptr;
+    }
+    searching = sleep(searching);
+    tick_.forget();
+  }
+}
+
+record* worker::search() noexcept {
+  state_.store(worker_state::idle_spin, base::relaxed);
+  const base::time_ns until = base::now() + spin_ns;
+  base::time_ns now = 0;
+  do {
+    if (record* t = scheduler_.steal_for(*this)) return t;
+    for (int i = 0; i < 8; ++i) base::cpu_relax();
+    now = base::now();
+    if (scheduler_.fire_timers(now, *this) != 0 || !inbox_.empty() || scheduler_.global().size() != 0)
+      if (record* t = next_local()) return t;
+  } while (now < until && !scheduler_.stopping());
+  return nullptr;
+}
+
+// From one victim: half of its woken tasks, half of its fresh ones, or its whole inbox.
+record* worker::steal_from(worker& victim) noexcept {
+  counters_.steal_attempts.add();
+  record* t = victim.woken_.steal_into(woken_);
+  if (t == nullptr) {
+    // One by one (fresh_deque.hpp says why), oldest first; the last of them runs now, so that the order stays.
+    constexpr std::size_t most = 32;
+    std::size_t n = std::min((victim.fresh_.size() + 1) / 2, most);
+    chain<record> overflow;
+    while (n-- > 0) {
+      record* stolen = victim.fresh_.steal();
+      if (stolen == nullptr) break;
+      if (t != nullptr) {
+        fresh_.push(stolen, overflow);
+        counters_.stolen_tasks.add();
+      } else {
+        t = stolen;
+      }
+    }
+    scheduler_.take_overflow(*this, std::move(overflow));
+  }
+  if (t == nullptr) {
+    chain<record> all = victim.inbox_.take_all();
+    t = all.pop_front();
+    if (!all.empty()) accept_batch(std::move(all));
+  }
+  if (t == nullptr) return nullptr;
+  counters_.steals.add();
+  counters_.stolen_tasks.add();
+  return t;
+}
+
+// Until woken. True: the waker has counted us as searching.
+bool worker::sleep(bool was_searching) noexcept {
+  state_.store(worker_state::sleep, base::relaxed);
+  counters_.sleeps.add();
+  idle_set& idle = scheduler_.idle();
+  idle.enter_sleep(id_, was_searching);
+  for (;;) {
+    // W3 of idle_set.hpp.
+    if (scheduler_.work_visible(*this) || scheduler_.stopping() || drain_requested_.load(base::acquire)) break;
+    scheduler_.tell_if_quiet();
+    const base::time_ns deadline = scheduler_.watch_from(*this);
+    const bool token = driver_->sleep(deadline);
+    const bool was_watcher = scheduler_.stop_watching(*this);
+    if (token) {
+      if (was_watcher) scheduler_.hand_on_watch();
+      return true;
+    }
+    // The time has come for a timer, for a look at stuck workers, or to give memory back.
+    const base::time_ns now = base::now();
+    if (scheduler_.timer_due(now)) break;
+    if (record* t = rescue_slots()) {
+      in_hand_ = t;
+      break;
+    }
+    scheduler_.trim_if_idle(now);
+  }
+  if (idle.leave_sleep(id_)) {
+    scheduler_.fire_timers(base::now(), *this);
+    scheduler_.hand_on_watch();
+    return false;
+  }
+  // Somebody is waking us at this moment: take its token, or the next sleep would end at once.
+  driver_->sleep(base::never_ns);
+  return true;
+}
+
+// A task in the LIFO slot of a worker that has not dispatched anything since the last look is behind a long-running one.
+record* worker::rescue_slots() noexcept {
+  if (!scheduler_.stealing()) return nullptr;
+  for (worker* victim : scheduler_.workers()) {
+    if (victim == this) continue;
+    const std::uint64_t dispatched = victim->counters_.dispatched.get();
+    if (std::exchange(victim->seen_by_watch_, dispatched) != dispatched) continue;
+    if (record* t = victim->slot_.steal()) return t;
+  }
+  return nullptr;
+}
+
+void worker::drain() noexcept {
+  state_.store(worker_state::draining, base::relaxed);
+  chain<record> rest;
+  if (in_hand_ != nullptr) rest.push_back(std::exchange(in_hand_, nullptr));
+  if (record* t = slot_.take()) rest.push_back(t);
+  while (record* t = woken_.pop()) rest.push_back(t);
+  while (record* t = fresh_.steal()) rest.push_back(t);
+  rest.append(inbox_.take_all());
+  scheduler_.global().push(std::move(rest));
+  scheduler_.notify();
+}
+
+void worker::start() {
+  thread_ = start_thread([this] { thread_main(); });
+}
+
+void worker::join() noexcept {
+  if (thread_.joinable()) thread_.join();
+}
+
+}  // namespace weft::inline v1::sched

@@ -1,0 +1,130 @@
+// Where records come from: slabs that stay mapped until the runtime goes, per-worker caches, one global fallback.
+//
+// P1. A record's address is a record's address until shutdown; its word's ticket never goes back, not even when the pages
+//     of a whole free slab are given back to the system (the slab's header keeps the highest ticket).  test task/recycle_*
+// P2. Slabs can be walked without locks, at any time, by dumps and debuggers.                           test task/walk_*
+// P3. A failed allocation leaks nothing; the pool stays usable.                                         test task/record_pool_*
+#pragma once
+
+#include <cstddef>
+
+#include "base/atomic.hpp"
+#include "base/cache_line.hpp"
+#include "base/lock.hpp"
+#include "task/task.hpp"
+
+namespace weft::inline v1::task {
+
+class slab;
+
+class record_pool {
+ public:
+  record_pool() = default;
+  record_pool(const record_pool&) = delete;
+  record_pool& operator=(const record_pool&) = delete;
+
+  // Chains through `next`. acquire gives at least one and up to `count`, or nullptr when memory is out.
+  [[nodiscard]] record* acquire(std::size_t count) noexcept;
+  void release(record* chain) noexcept;
+
+  // The runtime is gone. The pool goes with the last record that somebody still holds, at once if nobody does.
+  void retire() noexcept;
+
+  // Gives the pages of slabs that are wholly free back to the system; returns the bytes.
+  std::size_t trim() noexcept;
+
+  // Calls visit(record&) for every record ever handed out; no lock, racy by nature.
+  template <class Visit>
+  void walk(Visit&& visit) const;
+
+  [[nodiscard]] bool is_retired() const noexcept { return retired_.load(base::relaxed); }
+  [[nodiscard]] std::size_t slab_count() const noexcept { return slabs_made_.load(base::relaxed); }
+
+ private:
+  ~record_pool();
+  [[nodiscard]] bool grow() noexcept;
+  [[nodiscard]] bool all_free() const noexcept;  // under lock_
+
+  base::lock lock_;
+  base::atomic<bool> retired_{false};  // written under lock_
+  record* free_ = nullptr;           // under lock_
+  std::size_t free_count_ = 0;       // under lock_
+  slab* clean_ = nullptr;            // under lock_: slabs whose pages were given back
+  std::size_t clean_count_ = 0;      // under lock_
+  base::atomic<slab*> slabs_{nullptr};  // push-only
+  base::atomic<std::size_t> slabs_made_{0};
+};
+
+// A stretch of records with a header page of its own, which stays when the rest is given back.
+class slab {
+ public:
+  static constexpr std::size_t bytes = std::size_t{256} << 10;
+  static constexpr std::size_t header_bytes = 4096;
+  static constexpr std::size_t capacity = (bytes - header_bytes) / record_size;
+
+  record_pool* pool = nullptr;
+  slab* next = nullptr;        // in the pool's list of all slabs; written before publication
+  slab* next_clean = nullptr;  // under the pool's lock
+  ticket first_ticket = 0;     // the next life of these records starts here
+  std::size_t free_seen = 0;   // trim's count
+  base::atomic<bool> populated{false};
+
+  [[nodiscard]] record* at(std::size_t i) noexcept {
+    return reinterpret_cast<record*>(reinterpret_cast<std::byte*>(this) + header_bytes + i * record_size);
+  }
+  [[nodiscard]] static slab* of(record* r) noexcept {
+    return reinterpret_cast<slab*>(reinterpret_cast<std::uintptr_t>(r) & ~std::uintptr_t{bytes - 1});
+  }
+};
+
+template <class Visit>
+void record_pool::walk(Visit&& visit) const {
+  for (slab* s = slabs_.load(base::acquire); s != nullptr; s = s->next)
+    // Pairs with the release in populate: the records are constructed.
+    if (s->populated.load(base::acquire))
+      for (std::size_t i = 0; i < slab::capacity; ++i) visit(*s->at(i));
+}
+
+// A worker's own free records: no atomics on a hit.
+class record_cache {
+ public:
+  static constexpr std::size_t batch = 32;
+  static constexpr std::size_t capacity = 4 * batch;
+
+  explicit record_cache(record_pool& pool) noexcept : pool_(pool) {}
+  ~record_cache() { drain(); }
+  record_cache(const record_cache&) = delete;
+  record_cache& operator=(const record_cache&) = delete;
+
+  [[nodiscard]] record* take() noexcept {
+    if (free_ == nullptr) [[unlikely]] {
+      free_ = pool_.acquire(batch);
+      if (free_ == nullptr) return nullptr;
+      for (record* r = free_; r != nullptr; r = r->next) ++count_;
+    }
+    record* r = free_;
+    free_ = r->next;
+    --count_;
+    return r;
+  }
+  void put(record* r) noexcept {
+    r->next = free_;
+    free_ = r;
+    if (++count_ >= capacity) [[unlikely]]
+      spill();
+  }
+  void drain() noexcept {
+    if (free_ != nullptr) pool_.release(free_);
+    free_ = nullptr;
+    count_ = 0;
+  }
+
+ private:
+  void spill() noexcept;  // half of them to the pool
+
+  record_pool& pool_;
+  record* free_ = nullptr;
+  std::size_t count_ = 0;
+};
+
+}  // namespace weft::inline v1::task

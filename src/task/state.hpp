@@ -1,0 +1,215 @@
+// The one word that decides (docs/lifecycle.md has the matrix and the table of linearization points).
+//
+//   63            16 15      10  9    8    7    6    5    4    3   2   0
+//  [     ticket     ][ spare  ][ W ][ J ][TP ][ P ][ I ][ C ][WP ][phase]
+//
+//  phase  what the task is doing; `active` covers RUNNABLE and RUNNING, which only its owner tells apart (see task.hpp)
+//  WP     wake pending: somebody wanted to wake it while it was PARKING
+//  C      cancellation requested; sticky               I   this wait is a cancellation point and no shield is held
+//  P      the permit of unpark; sticky, one            TP  this wait takes a permit (park_if)
+//  J      somebody waits on the join list              W   the result is wanted: a handle exists
+//  ticket numbers the waits; never reset, not even when the record is recycled
+//
+// S1. Every change but the owner's own steps is a compare-exchange of the whole word, so "ticket still valid" and
+//     "claimed" are one decision.                                            model/park, test task/state_*
+// S2. PARKED is left by exactly one winner: wake, cancel, permit race on that one CAS.     model/two_wakers
+// S3. A waker that meets PARKING only leaves WP; commit_park then makes the claim itself.  model/park
+// S4. C and P may be set in any phase and are seen by begin_park, a read-modify-write.     model/cancel, model/permit
+// S5. A result has one keeper: the handle if it outlives finish(), else the finisher.      model/join
+#pragma once
+
+#include <cstdint>
+
+#include "base/atomic.hpp"
+#include "base/check.hpp"
+
+namespace weft::inline v1::task {
+
+enum class phase : std::uint8_t { init, active, parking, parked, done, cancelled };
+
+[[noreturn]] void illegal_transition(const char* from, const char* to) noexcept;
+const char* name_of(phase p) noexcept;
+
+using ticket = std::uint64_t;
+
+// What a waker has to do next.
+enum class wake_result : std::uint8_t {
+  claimed,       // the task is ours: write the reason, then enqueue it, once
+  left_pending,  // it was on its way to sleep; the committing stack enqueues it
+  stale,         // that wait is over
+};
+
+// What the finisher of a task has left to do.
+struct finish_result {
+  bool has_joiners;  // wake those on the join list
+  bool wanted;       // a handle takes the result; otherwise the finisher disposes of it
+};
+
+class state_word {
+ public:
+  static constexpr std::uint64_t phase_mask = 7;
+  static constexpr std::uint64_t wake_pending = 1u << 3;
+  static constexpr std::uint64_t cancel_requested = 1u << 4;
+  static constexpr std::uint64_t interruptible = 1u << 5;
+  static constexpr std::uint64_t permit = 1u << 6;
+  static constexpr std::uint64_t takes_permit = 1u << 7;
+  static constexpr std::uint64_t has_joiners = 1u << 8;
+  static constexpr std::uint64_t wanted = 1u << 9;
+  static constexpr int ticket_shift = 16;
+  static constexpr std::uint64_t one_ticket = std::uint64_t{1} << ticket_shift;
+  static constexpr std::uint64_t ticket_mask = ~(one_ticket - 1);
+  static constexpr std::uint64_t per_wait = wake_pending | interruptible | takes_permit;
+
+  explicit state_word(phase p = phase::init, ticket first = 0) noexcept
+      : word_(static_cast<std::uint64_t>(p) | first << ticket_shift) {}
+
+  static phase phase_of(std::uint64_t w) noexcept { return static_cast<phase>(w & phase_mask); }
+  static ticket ticket_of(std::uint64_t w) noexcept { return w >> ticket_shift; }
+  static bool is_final(std::uint64_t w) noexcept { return phase_of(w) >= phase::done; }
+
+  // Pairs with the release in finish(): whoever sees a final phase sees the result.
+  [[nodiscard]] std::uint64_t load() const noexcept { return word_.load(base::order<"state.load">(base::acquire)); }
+  [[nodiscard]] std::uint64_t peek() const noexcept { return word_.load(base::relaxed); }
+
+  // --- the spawner, while nobody else knows the task -------------------------------------------------------------
+  void reset_for_spawn(bool with_handle) noexcept {
+    const std::uint64_t w = peek();
+    word_.store((w & ticket_mask) | static_cast<std::uint64_t>(phase::init) | (with_handle ? wanted : 0),
+                base::relaxed);
+  }
+  void spawned() noexcept {  // INIT -> RUNNABLE; the queue's release publishes it
+    const std::uint64_t w = peek();
+    expect(w, phase::init, "RUNNABLE");
+    word_.store(with_phase(w, phase::active), base::relaxed);
+  }
+
+  // --- the running task ------------------------------------------------------------------------------------------
+  // RUNNING -> PARKING with a fresh ticket. One read-modify-write, so a cancel or permit set before it is seen (S4).
+  [[nodiscard]] std::uint64_t begin_park(std::uint64_t wait_flags) noexcept {
+    constexpr std::uint64_t step =
+        one_ticket + static_cast<std::uint64_t>(phase::parking) - static_cast<std::uint64_t>(phase::active);
+    // acq_rel: release so that a waker that meets PARKING sees what the task did before; acquire pairs with the release
+    // of request_cancel/grant_permit, whose sender may have stored a reason first.
+    const std::uint64_t before = word_.fetch_add(step + wait_flags, base::order<"state.begin_park">(base::acq_rel));
+    expect(before, phase::active, "PARKING");
+    return before + step + wait_flags;
+  }
+  // PARKING -> RUNNING: the wait turned out not to be needed. The caller has unpublished.
+  void abort_park() noexcept {
+    std::uint64_t w = peek();
+    for (;;) {
+      expect(w, phase::parking, "RUNNING");
+      // acquire pairs with the release in wake()/request_cancel(): a reason left for us is seen.
+      if (word_.compare_exchange_weak(w, with_phase(w & ~per_wait, phase::active), base::acquire, base::relaxed)) return;
+    }
+  }
+  [[nodiscard]] bool consume_permit() noexcept {
+    if ((peek() & permit) == 0) return false;
+    // Pairs with the release in grant_permit(): what was done before unpark() is seen after park_if().
+    word_.fetch_and(~permit, base::order<"state.consume_permit">(base::acquire));
+    return true;
+  }
+
+  // --- the committing stack --------------------------------------------------------------------------------------
+  // PARKING -> PARKED; true. Or, when a wake came meanwhile, straight to RUNNABLE; false: the caller enqueues it (S3).
+  [[nodiscard]] bool commit_park() noexcept {
+    std::uint64_t w = peek();
+    for (;;) {
+      expect(w, phase::parking, "PARKED");
+      const bool woken = base::check<"state.commit_park.pending">((w & wake_pending) != 0);
+      const std::uint64_t next = woken ? with_phase(w & ~per_wait, phase::active) : with_phase(w, phase::parked);
+      // release: the saved context is complete for whoever claims it, pairs with the acquire in claim CASes.
+      // acquire: pairs with the waker that left WP after storing its reason.
+      if (word_.compare_exchange_weak(w, next, base::order<"state.commit_park">(base::acq_rel), base::relaxed))
+        return !woken;
+    }
+  }
+
+  // --- wakers ----------------------------------------------------------------------------------------------------
+  [[nodiscard]] wake_result wake(ticket t) noexcept {
+    std::uint64_t w = peek();
+    for (;;) {
+      if (base::check<"state.wake.ticket">(ticket_of(w) != t)) return wake_result::stale;
+      if (phase_of(w) == phase::parked) {
+        if (claim(w)) return wake_result::claimed;
+      } else if (phase_of(w) == phase::parking) {
+        // release: the reason stored before is seen by the task, pairs with commit_park/abort_park.
+        if (word_.compare_exchange_weak(w, w | wake_pending, base::order<"state.wake.pending">(base::release),
+                                        base::relaxed))
+          return wake_result::left_pending;
+      } else {
+        return wake_result::stale;
+      }
+    }
+  }
+
+  [[nodiscard]] wake_result request_cancel() noexcept { return set_sticky(cancel_requested, interruptible); }
+  [[nodiscard]] wake_result grant_permit() noexcept { return set_sticky(permit, takes_permit); }
+
+  // --- the end ---------------------------------------------------------------------------------------------------
+  [[nodiscard]] finish_result finish(phase final_phase) noexcept {
+    std::uint64_t w = peek();
+    for (;;) {
+      expect(w, phase::active, name_of(final_phase));
+      // release: publishes the result to join(); acquire: pairs with add_joiner(), whose node is then seen.
+      if (word_.compare_exchange_weak(w, with_phase(w, final_phase), base::order<"state.finish">(base::acq_rel),
+                                      base::relaxed))
+        return {(w & has_joiners) != 0, (w & wanted) != 0};
+    }
+  }
+  // Under the join list's lock, with the node linked. False: the task has ended, nobody will come.
+  [[nodiscard]] bool add_joiner() noexcept {
+    std::uint64_t w = peek();
+    for (;;) {
+      if (is_final(w)) {
+        // Pairs with the release in finish().
+        (void)load();
+        return false;
+      }
+      if (word_.compare_exchange_weak(w, w | has_joiners, base::order<"state.add_joiner">(base::acq_rel),
+                                      base::relaxed))
+        return true;
+    }
+  }
+  // The handle lets go of the result (S5). True: the task has ended, so the caller disposes of it.
+  [[nodiscard]] bool drop_result() noexcept {
+    // acquire pairs with the release in finish(); release: what the holder did is seen by the finisher.
+    return is_final(word_.fetch_and(~wanted, base::order<"state.drop_result">(base::acq_rel)));
+  }
+
+ private:
+  static std::uint64_t with_phase(std::uint64_t w, phase p) noexcept {
+    return (w & ~phase_mask) | static_cast<std::uint64_t>(p);
+  }
+  static void expect(std::uint64_t w, phase from, const char* to) noexcept {
+    if constexpr (base::checked_build)
+      if (phase_of(w) != from) [[unlikely]]
+        illegal_transition(name_of(phase_of(w)), to);
+  }
+  // PARKED -> (WAKING) -> RUNNABLE in one step. The winner owns the task.
+  [[nodiscard]] bool claim(std::uint64_t& w) noexcept {
+    // acquire: the saved context and the frame are seen, pairs with commit_park; release: orders the claim before the
+    // reason and the enqueue for whoever looks at the word again.
+    return word_.compare_exchange_weak(w, with_phase(w & ~per_wait, phase::active),
+                                       base::order<"state.claim">(base::acq_rel), base::relaxed);
+  }
+  [[nodiscard]] wake_result set_sticky(std::uint64_t bit, std::uint64_t wakes_when) noexcept {
+    std::uint64_t w = peek();
+    for (;;) {
+      const phase p = phase_of(w);
+      const bool wakes = (w & wakes_when) != 0;
+      std::uint64_t next = w | bit;
+      if (is_final(w)) return wake_result::stale;
+      if (p == phase::parked && wakes) next = with_phase(next & ~per_wait, phase::active);
+      if (p == phase::parking && wakes) next |= wake_pending;
+      // acq_rel as in wake() and claim().
+      if (!word_.compare_exchange_weak(w, next, base::order<"state.set_sticky">(base::acq_rel), base::relaxed)) continue;
+      if (p == phase::parked && wakes) return wake_result::claimed;
+      return wake_result::left_pending;
+    }
+  }
+
+  base::atomic<std::uint64_t> word_;
+};
+
+}  // namespace weft::inline v1::task

@@ -1,0 +1,102 @@
+// The task record: everything the runtime knows of one task, and its closure inline.
+//
+// T1. Records live in slabs until the runtime goes; a stale pointer to one always meets a state_word. test task/recycle_*
+// T2. Counted: the scheduler holds one reference until the task has ended, the handle one, each task_ref one. Whoever
+//     drops the last frees the record, once.                                              test task/references_*
+// T3. `run_state` tells RUNNABLE from RUNNING. Only the one who holds the task (queue, worker) writes it, so it needs no
+//     compare-exchange; the word says `active` for both (docs/decisions/0003-run-state-beside-the-word.md).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+
+#include "base/atomic.hpp"
+#include "base/cache_line.hpp"
+#include "base/lock.hpp"
+#include "task/state.hpp"
+#include "weft/detail/task_core.hpp"
+
+namespace weft::inline v1::context {
+struct stack;
+}
+namespace weft::inline v1::sched {
+class scheduler;
+}
+
+namespace weft::inline v1::wait {
+struct node;
+}
+
+namespace weft::inline v1::task {
+
+// How the outcome of a wait is told; written by the claim's winner before it enqueues.
+enum class wake_reason : std::uint8_t { none, data, closed, timeout, cancelled, signal };
+
+// Something that can be parked and woken: a task, or an outside thread. It has the word, and knows how to go on.
+struct parkable {
+  enum class kind : std::uint8_t { fiber, thread };
+
+  parkable(kind k, phase p, ticket first) noexcept : word(p, first), what(k) {}
+  parkable(const parkable&) = delete;
+  parkable& operator=(const parkable&) = delete;
+
+  state_word word;
+  base::plain<std::uint64_t> wake_value{0};  // reason in the low byte, arm index above; written by the winner
+  const kind what;
+};
+
+// Exceptions in flight belong to the task, not the thread (mirrors __cxa_eh_globals of the Itanium ABI).
+struct exception_state {
+  void* caught = nullptr;
+  unsigned int uncaught = 0;
+};
+
+enum class run_state : std::uint8_t { runnable, running };
+
+// Why a task is parked, for dumps: written by the task itself, read by anybody at any time.
+struct wait_site {
+  base::atomic<const char*> reason{nullptr};
+  base::atomic<const char*> file{nullptr};
+  base::atomic<std::uint32_t> line{0};
+  base::atomic<const void*> object{nullptr};
+};
+
+inline constexpr std::size_t record_size = 320;
+inline constexpr std::size_t name_capacity = 32;
+
+struct alignas(base::cache_line) record : parkable, detail::task_head {
+  explicit record(ticket first) noexcept : parkable(kind::fiber, phase::init, first) {}
+
+  // --- touched by every switch ---
+  void* sp = nullptr;                       // saved context while not running
+  base::plain<record*> next{nullptr};       // link of whatever queue holds it
+  context::stack* stack = nullptr;          // attached at first run
+  const detail::operations* ops = nullptr;  // what to call on the typed body
+  void* body = nullptr;                     // closure and result: inline below, or on the heap
+  // --- second line ---
+  exception_state exceptions;
+  base::atomic<run_state> running{run_state::runnable};
+  std::uint8_t shields = 0;
+  bool heap_body = false;
+  std::uint8_t body_alignment_log2 = 0;     // of a heap body
+  base::atomic<std::uint32_t> references{0};
+  sched::scheduler* owner = nullptr;        // the runtime it belongs to
+  wait::node* join_list = nullptr;          // under join_lock
+  base::lock join_lock;
+  std::uint32_t stack_size = 0;             // 0: the default class
+  std::uint64_t id = 0;
+  // --- cold ---
+  wait_site site;
+  void* locals = nullptr;                   // room: task-local values
+  void* scope = nullptr;                    // room: scope link
+  void* dispatcher = nullptr;               // room: dispatcher
+  char name[name_capacity] = {};            // "" = unnamed
+
+  static constexpr std::size_t inline_capacity = 112;
+  alignas(16) std::byte inline_body[inline_capacity];
+};
+
+static_assert(sizeof(record) == record_size, "records are sized for a million parked tasks; see docs/performance.md");
+
+}  // namespace weft::inline v1::task

@@ -1,0 +1,51 @@
+#include <thread>
+
+#include "base/clock.hpp"
+#include "sched/scheduler.hpp"
+#include "time/wheel.hpp"
+#include "wait/fiber_wait.hpp"
+#include "weft/this_task.hpp"
+
+namespace weft::inline v1 {
+namespace time {
+namespace {
+
+class sleep_wait final : public wait::waitable {
+ public:
+  sleep_wait(timer& t, sched::worker& on) noexcept
+      : timer_(t), wheel_(static_cast<wheel&>(on.timers())), scheduler_(on.owner()) {}
+
+  bool try_complete() noexcept override { return base::now() >= timer_.deadline; }
+  bool publish(wait::node&) noexcept override {
+    wheel_.insert(timer_);
+    // If this worker gets stuck, somebody else must know of the deadline.
+    scheduler_.ensure_watched();
+    return true;
+  }
+  void unpublish(wait::node&) noexcept override { wheel_.remove(timer_); }
+  void lock() noexcept override { wheel_.lock(); }
+  void unlock() noexcept override { wheel_.unlock(); }
+  [[nodiscard]] std::uintptr_t order_key() const noexcept override { return reinterpret_cast<std::uintptr_t>(&wheel_); }
+  [[nodiscard]] const char* reason() const noexcept override { return "sleep"; }
+  [[nodiscard]] const void* object() const noexcept override { return nullptr; }
+
+ private:
+  timer& timer_;
+  wheel& wheel_;
+  sched::scheduler& scheduler_;
+};
+
+}  // namespace
+}  // namespace time
+
+void sleep_until(std::chrono::steady_clock::time_point when, std::source_location where) {
+  sched::worker* w = sched::this_worker();
+  if (w == nullptr || w->current() == nullptr) return std::this_thread::sleep_until(when);
+  time::timer t;
+  t.deadline = when.time_since_epoch().count();
+  time::sleep_wait waiting(t, *w);
+  if (wait::fiber_wait(waiting, t.waiter, {.interruptible = true, .where = where}) == wait::outcome::cancelled)
+    wait::throw_cancelled();
+}
+
+}  // namespace weft::inline v1

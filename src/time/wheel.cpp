@@ -1,0 +1,112 @@
+#include "time/wheel.hpp"
+
+#include <bit>
+
+#include "base/clock.hpp"
+#include "sched/worker.hpp"
+
+namespace weft::inline v1::time {
+namespace {
+
+timer& timer_of(wait::node& n) noexcept {
+  static_assert(offsetof(timer, waiter) == 0);
+  return reinterpret_cast<timer&>(n);
+}
+
+}  // namespace
+
+void wheel::insert(timer& t) noexcept {
+  if (elapsed_ == 0) elapsed_ = static_cast<std::uint64_t>(base::now()) >> tick_shift;
+  constexpr base::time_ns tick_ns = base::time_ns{1} << tick_shift;
+  const base::time_ns rounded = t.deadline > base::never_ns - tick_ns ? base::never_ns : t.deadline + tick_ns - 1;
+  t.tick = static_cast<std::uint64_t>(rounded) >> tick_shift;
+  if (t.tick <= elapsed_) t.tick = elapsed_ + 1;
+  place(t);
+  publish_earliest();
+}
+
+void wheel::place(timer& t) noexcept {
+  const std::uint64_t differs = (t.tick ^ elapsed_) | (slots - 1);
+  const int level = (63 - std::countl_zero(differs)) / 6;
+  const int slot = static_cast<int>((t.tick >> (6 * level)) & (slots - 1));
+  t.slot = static_cast<std::uint16_t>(level * slots + slot);
+  wait::link_last(lists_[t.slot], t.waiter);
+  occupied_[level] |= std::uint64_t{1} << slot;
+}
+
+void wheel::remove(timer& t) noexcept {
+  if (!t.waiter.linked) return;
+  wait::unlink(lists_[t.slot], t.waiter);
+  if (lists_[t.slot] == nullptr) occupied_[t.slot / slots] &= ~(std::uint64_t{1} << (t.slot % slots));
+}
+
+// A lower level comes before a higher one: what lies there differs from now only in lower bits.
+wheel::position wheel::earliest() const noexcept {
+  for (int level = 0; level < levels; ++level) {
+    if (occupied_[level] == 0) continue;
+    const int now_slot = static_cast<int>((elapsed_ >> (6 * level)) & (slots - 1));
+    const int distance = std::countr_zero(std::rotr(occupied_[level], now_slot));
+    const int slot = (now_slot + distance) % slots;
+    const std::uint64_t below = (std::uint64_t{1} << (6 * level)) - 1;
+    const std::uint64_t above = level + 1 == levels ? 0 : elapsed_ >> (6 * (level + 1)) << (6 * (level + 1));
+    return {level, slot, (above | static_cast<std::uint64_t>(slot) << (6 * level)) & ~below};
+  }
+  return {};
+}
+
+void wheel::publish_earliest() noexcept {
+  const position p = earliest();
+  // release pairs with the acquire in next_deadline(): who fires then finds the timer.
+  next_.store(p.level < 0 ? base::never_ns : static_cast<base::time_ns>(p.tick << tick_shift), base::release);
+}
+
+std::size_t wheel::fire(base::time_ns now, sched::worker& on) noexcept {
+  const std::uint64_t until = static_cast<std::uint64_t>(now) >> tick_shift;
+  sched::chain<task::record> tasks;
+  wait::node* threads = nullptr;
+  std::size_t woken = 0;
+  lock_.acquire();
+  for (;;) {
+    const position p = earliest();
+    if (p.level < 0 || p.tick > until) break;
+    elapsed_ = p.tick;
+    wait::node*& list = lists_[p.level * slots + p.slot];
+    wait::node* due = list;
+    list = nullptr;
+    occupied_[p.level] &= ~(std::uint64_t{1} << p.slot);
+    while (due != nullptr) {
+      wait::node* n = due;
+      due = n->next;
+      n->linked = false;
+      if (timer_of(*n).tick > elapsed_) {
+        place(timer_of(*n));
+      } else if (wait::claim(*n, task::wake_reason::data)) {
+        ++woken;
+        if (n->who->what == task::parkable::kind::fiber) {
+          tasks.push_back(static_cast<task::record*>(n->who));
+        } else {
+          n->next = threads;
+          threads = n;
+        }
+      }
+    }
+  }
+  if (elapsed_ != 0 && until > elapsed_) elapsed_ = until;
+  publish_earliest();
+  lock_.release();
+  on.accept_woken_batch(std::move(tasks));
+  while (threads != nullptr) {
+    wait::node* next = threads->next;
+    wait::resume(*threads->who);
+    threads = next;
+  }
+  return woken;
+}
+
+}  // namespace weft::inline v1::time
+
+namespace weft::inline v1::sched {
+
+std::unique_ptr<timer_source> make_timer_source() { return std::make_unique<time::wheel>(); }
+
+}  // namespace weft::inline v1::sched

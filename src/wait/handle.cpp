@@ -1,0 +1,68 @@
+// The core's half of join_handle and task_ref.
+#include "sched/scheduler.hpp"
+#include "task/name.hpp"
+#include "wait/join.hpp"
+#include "wait/permit.hpp"
+#include "weft/errors.hpp"
+#include "weft/join_handle.hpp"
+
+namespace weft::inline v1 {
+
+usage_error::usage_error(const std::string& what) : std::logic_error("weft: " + what) {}
+usage_error::~usage_error() = default;
+runtime_stopped::runtime_stopped()
+    : std::runtime_error("weft: the runtime has begun to shut down and takes no more tasks; spawn before, or make a new one") {}
+runtime_stopped::~runtime_stopped() = default;
+task_cancelled::task_cancelled() : std::runtime_error("weft: the joined task was cancelled") {}
+task_cancelled::~task_cancelled() = default;
+
+namespace detail {
+namespace {
+
+task::record* as_record(task_head* t) noexcept { return static_cast<task::record*>(t); }
+const task::record* as_record(const task_head* t) noexcept { return static_cast<const task::record*>(t); }
+
+}  // namespace
+
+void wait_for(task_head* t, std::source_location where) {
+  task::record* target = as_record(t);
+  if (target == wait::current_task()) throw_usage("a task cannot join itself: it would wait for its own end for ever");
+  wait::join_wait w(*target);
+  if (!w.try_complete() && target->owner->is_forked_child())
+    throw_usage("this process was forked from the one that runs the task; it cannot wait for it. Only exec or _exit are possible");
+  wait::node n;
+  if (wait::fiber_wait(w, n, {.interruptible = true, .where = where}) == wait::outcome::cancelled) wait::throw_cancelled();
+}
+
+bool is_finished(const task_head* t) noexcept { return task::state_word::is_final(as_record(t)->word.load()); }
+
+bool was_cancelled(const task_head* t) noexcept {
+  return task::state_word::phase_of(as_record(t)->word.load()) == task::phase::cancelled;
+}
+
+void* body_of(task_head* t) noexcept { return as_record(t)->body; }
+
+void request_cancel(task_head* t) noexcept { wait::cancel(*as_record(t)); }
+
+void drop_handle(task_head* t) noexcept {
+  task::record* r = as_record(t);
+  if (r->word.drop_result())
+    if (std::exception_ptr unclaimed = r->ops->dispose(r->body)) sched::report_unhandled(*r, std::move(unclaimed));
+  sched::drop_reference(r);
+}
+
+void add_reference(task_head* t) noexcept { sched::add_reference(as_record(t)); }
+void drop_reference(task_head* t) noexcept { sched::drop_reference(as_record(t)); }
+void unpark(task_head* t) noexcept { wait::unpark(*as_record(t)); }
+void park_if(bool (*still)(const void*), const void* context, std::source_location where) {
+  wait::park_if(still, context, where);
+}
+task_head* running_task() noexcept { return wait::current_task(); }
+std::uint64_t id_of(const task_head* t) noexcept { return as_record(t)->id; }
+std::string_view name_of(const task_head* t) noexcept { return task::name_of(*as_record(t)); }
+
+void throw_usage(const char* what) { throw usage_error(what); }
+void throw_task_cancelled() { throw task_cancelled(); }
+
+}  // namespace detail
+}  // namespace weft::inline v1

@@ -1,0 +1,26 @@
+#include "wait/join.hpp"
+
+#include "sched/scheduler.hpp"
+
+namespace weft::inline v1::sched {
+
+void wake_joiners(record& finished) noexcept {
+  wait::node* woken = nullptr;
+  finished.join_lock.acquire();
+  while (wait::node* n = finished.join_list) {
+    wait::unlink(finished.join_list, *n);
+    // Under the lock nobody is half-parked. A joiner that was cancelled meanwhile is stale; it takes the lock next and finds
+    // its node unlinked.
+    if (!wait::claim(*n, task::wake_reason::data)) continue;
+    n->next = woken;
+    woken = n;
+  }
+  finished.join_lock.release();
+  while (woken != nullptr) {
+    wait::node* next = woken->next;  // the node is its owner's as soon as it runs
+    wait::resume(*woken->who);
+    woken = next;
+  }
+}
+
+}  // namespace weft::inline v1::sched

@@ -1,0 +1,34 @@
+// Waiting for the end of a task: any number of tasks and threads, before or after the end.
+//
+// J1. A joiner is woken exactly once, when the result is complete.                model/join, test wait/join_*
+// J2. The record is not recycled while a joiner or the finisher touches it: the joiner has a reference by its handle, the
+//     finisher the scheduler's own, which it drops last.                          model/join
+#pragma once
+
+#include "wait/fiber_wait.hpp"
+
+namespace weft::inline v1::wait {
+
+class join_wait final : public waitable {
+ public:
+  explicit join_wait(task::record& target) noexcept : target_(target) {}
+
+  bool try_complete() noexcept override { return task::state_word::is_final(target_.word.load()); }
+  bool publish(node& n) noexcept override {
+    link_last(target_.join_list, n);
+    if (target_.word.add_joiner()) return true;
+    unlink(target_.join_list, n);
+    return false;
+  }
+  void unpublish(node& n) noexcept override { unlink(target_.join_list, n); }
+  void lock() noexcept override { target_.join_lock.acquire(); }
+  void unlock() noexcept override { target_.join_lock.release(); }
+  [[nodiscard]] std::uintptr_t order_key() const noexcept override { return reinterpret_cast<std::uintptr_t>(&target_); }
+  [[nodiscard]] const char* reason() const noexcept override { return "join"; }
+  [[nodiscard]] const void* object() const noexcept override { return &target_; }
+
+ private:
+  task::record& target_;
+};
+
+}  // namespace weft::inline v1::wait

@@ -1,0 +1,42 @@
+#include "wait/permit.hpp"
+
+#include <exception>
+
+#include "sched/scheduler.hpp"
+#include "wait/fiber_wait.hpp"
+
+namespace weft::inline v1::wait {
+
+using task::state_word;
+
+void park_if(bool (*still)(const void* context), const void* context, std::source_location where) {
+  sched::worker* on = sched::this_worker();
+  base::require(on != nullptr && on->current() != nullptr, "park_if needs a task: it parks the one that calls it", where);
+  task::record& self = *on->current();
+  check_may_suspend(0, where);
+  const bool interruptible = self.shields == 0 && std::uncaught_exceptions() == 0;
+  if (interruptible && cancel_pending(self)) throw_cancelled();
+  if (self.word.consume_permit() || !still(context)) {
+    if (!on->spend_budget()) on->yield();
+    return;
+  }
+  self.site.reason.store("park_if", base::relaxed);
+  self.site.object.store(context, base::relaxed);
+  self.site.file.store(where.file_name(), base::relaxed);
+  self.site.line.store(where.line(), base::relaxed);
+  const std::uint64_t word =
+      self.word.begin_park(state_word::takes_permit | (interruptible ? state_word::interruptible : 0));
+  const bool cancelled = interruptible && (word & state_word::cancel_requested) != 0;
+  if (cancelled || (word & state_word::permit) != 0 || !still(context))
+    self.word.abort_park();
+  else
+    sched::worker::park(*on, nullptr, nullptr);
+  (void)self.word.consume_permit();
+  if (interruptible && (self.word.load() & state_word::cancel_requested) != 0) throw_cancelled();
+}
+
+void unpark(task::record& t) noexcept {
+  if (t.word.grant_permit() == task::wake_result::claimed) sched::scheduler::schedule(&t);
+}
+
+}  // namespace weft::inline v1::wait

@@ -1,0 +1,30 @@
+#include "wait/thread_waiter.hpp"
+
+namespace weft::inline v1::wait {
+
+// Commit, unlock, then sleep: a thread has no switch, so PARKED is true as soon as it is said.
+outcome thread_wait(waitable& w, node& n) {
+  for (;;) {
+    if (w.try_complete()) return outcome::completed;
+    thread_waiter self;
+    w.lock();
+    const std::uint64_t word = self.word.begin_park(0);
+    n.who = &self;
+    n.ticket = task::state_word::ticket_of(word);
+    if (!w.publish(n)) {
+      self.word.abort_park();
+      w.unlock();
+      return outcome::completed;
+    }
+    const bool parked = self.word.commit_park();
+    w.unlock();
+    if (parked) self.sleep();
+    if (static_cast<task::wake_reason>(static_cast<std::uint64_t>(self.wake_value) & 0xff) == task::wake_reason::data)
+      return outcome::completed;
+    w.lock();
+    w.unpublish(n);
+    w.unlock();
+  }
+}
+
+}  // namespace weft::inline v1::wait

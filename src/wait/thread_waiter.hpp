@@ -1,0 +1,32 @@
+// An outside thread that waits: the same word and the same claim as a task, and a futex instead of a stack to switch to.
+#pragma once
+
+#include "base/atomic.hpp"
+#include "task/task.hpp"
+#include "wait/fiber_wait.hpp"
+
+namespace weft::inline v1::wait {
+
+class thread_waiter final : public task::parkable {
+ public:
+  thread_waiter() noexcept : parkable(kind::thread, task::phase::active, 0) {}
+
+  // The claim's winner. The waiter may be gone right after the store: only its address is used then.
+  void signal() noexcept {
+    base::atomic<std::uint32_t>* address = &woken_;
+    address->store(1, base::release);
+    base::futex_wake(address, 1);
+  }
+  void sleep() noexcept {
+    // Pairs with the release in signal(): what the waker did is seen.
+    while (woken_.load(base::acquire) == 0) base::futex_wait(woken_, 0);
+    woken_.store(0, base::relaxed);
+  }
+
+ private:
+  base::atomic<std::uint32_t> woken_{0};
+};
+
+[[nodiscard]] outcome thread_wait(waitable& w, node& n);
+
+}  // namespace weft::inline v1::wait

@@ -1,0 +1,6 @@
+#include <weft/weft.hpp>
+
+int answer() {
+  weft::yield();
+  return 42;
+}

@@ -1,0 +1,10 @@
+#!/bin/sh
+# pkg_config.sh PKG_CONFIG LIBDIR COMPILER WORK_DIR: builds and runs the consumer with what weft.pc says.
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+export PKG_CONFIG_PATH="$2/pkgconfig"
+mkdir -p "$4"
+cd "$4"
+# shellcheck disable=SC2046  # flags are meant to be split
+"$3" -std=c++20 -O2 "$here/main.cpp" "$here/other.cpp" -o consumer $("$1" --cflags --libs weft)
+LD_LIBRARY_PATH="$2" ./consumer

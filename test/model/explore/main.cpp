@@ -1,0 +1,156 @@
+// The command line of every model test program.
+#include <signal.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+#include "explore/engine.hpp"
+#include "explore/explore.hpp"
+#include "explore/mutation.hpp"
+
+namespace explore {
+
+std::string replay(const test&, const std::string&);
+
+namespace {
+
+test* first_test = nullptr;
+test** last_test = &first_test;
+mutation_point* first_point = nullptr;
+const test* running = nullptr;
+
+const char* const usage =
+    R"(usage: %s [--list] [--points] [--filter=TEXT] [--preemptions=N] [--random=N]
+          [--replay='TEST;BOUND;CHOICES'] [--stop-at-first]
+  --points         the mutation points compiled in, with their kind; WEFT_MUTATION=name makes one active
+  --preemptions=N  another bound than the tests ask for (-1: none)
+  --random=N       N random schedules per test instead of all
+  --replay         one execution again, with its trace; WEFT_REPLAY in the environment does the same
+)";
+
+// A crash of the code under test: say which schedule it was, then die.
+void crashed(int) {
+  const char text[] = "\ncrashed (SIGSEGV); replay with --replay='";
+  if (write(1, text, sizeof text - 1) < 0) _exit(1);
+  if (running != nullptr && write(1, running->name, std::strlen(running->name)) < 0) _exit(1);
+  char bound[16];
+  const int n = std::snprintf(bound, sizeof bound, ";%d;", the_engine.limit.preemptions);
+  if (write(1, bound, static_cast<std::size_t>(n)) < 0) _exit(1);
+  the_engine.choices.print_replay(1);
+  if (write(1, "'\n", 2) < 0) _exit(1);
+  _exit(1);
+}
+
+void catch_crashes() {
+  static char stack[64 * 1024];
+  stack_t alternate{};
+  alternate.ss_sp = stack;
+  alternate.ss_size = sizeof stack;
+  sigaltstack(&alternate, nullptr);
+  struct sigaction action {};
+  action.sa_handler = &crashed;
+  action.sa_flags = SA_ONSTACK;
+  sigaction(SIGSEGV, &action, nullptr);
+  sigaction(SIGBUS, &action, nullptr);
+}
+
+void print_report(const test& t, const report& r, const options& o) {
+  const double rate = r.seconds > 0 ? static_cast<double>(r.executions) / r.seconds : 0;
+  char bound[32];
+  if (o.random != 0) std::snprintf(bound, sizeof bound, "random");
+  else if (o.preemptions < 0) std::snprintf(bound, sizeof bound, "no bound");
+  else std::snprintf(bound, sizeof bound, "bound %d", o.preemptions);
+  std::printf("%s %-44s %-8s %9llu executions (%llu pruned), %llu states, %.2f s, %.0f/s\n", r.ok ? "ok  " : "FAIL", t.name,
+              bound, static_cast<unsigned long long>(r.executions), static_cast<unsigned long long>(r.pruned),
+              static_cast<unsigned long long>(r.states), r.seconds, rate);
+}
+
+void print_failure(const test& t, const report& r) {
+  std::printf("  %s\n", r.failure.c_str());
+  if (r.replay.empty()) return;
+  std::printf("  trace (value of: the thread that stored it; \"newer\": stores it did not see yet):\n");
+  const std::string again = replay(t, r.replay);
+  if (again != r.failure) std::printf("  the replay differs: \"%s\"; is the test deterministic?\n", again.c_str());
+  std::printf("  replay with --replay='%s;%s'\n", t.name, r.replay.c_str());
+}
+
+}  // namespace
+
+test::test(const char* name_, void (*body_)(), const options& o) : name(name_), body(body_), how(o) {
+  *last_test = this;
+  last_test = &next;
+}
+
+mutation_point::mutation_point(const char* name_, const char* kind_) noexcept
+    : name(name_), kind(kind_), next(first_point) {
+  const char* wanted = std::getenv("WEFT_MUTATION");
+  active = wanted != nullptr && std::strcmp(wanted, name_) == 0;
+  first_point = this;
+}
+
+int main_of_tests(int argc, char** argv) {
+  const char* filter = nullptr;
+  const char* again = std::getenv("WEFT_REPLAY");
+  bool stop = false;
+  options change;
+  bool bound = false;
+  for (int i = 1; i < argc; ++i) {
+    const std::string a = argv[i];
+    if (a == "--list") {
+      for (test* t = first_test; t != nullptr; t = t->next) std::printf("%s\n", t->name);
+      return 0;
+    }
+    if (a == "--points") {
+      for (mutation_point* p = first_point; p != nullptr; p = p->next) std::printf("%s %s\n", p->name, p->kind);
+      return 0;
+    }
+    if (a.starts_with("--filter=")) filter = argv[i] + 9;
+    else if (a.starts_with("--preemptions=")) change.preemptions = std::atoi(argv[i] + 14), bound = true;
+    else if (a.starts_with("--random=")) change.random = std::strtoull(argv[i] + 9, nullptr, 10);
+    else if (a.starts_with("--replay=")) again = argv[i] + 9;
+    else if (a == "--stop-at-first") stop = true;
+    else {
+      std::printf(usage, argv[0]);
+      return 2;
+    }
+  }
+  catch_crashes();
+  if (again != nullptr) {
+    const std::string text = again;
+    const std::size_t semicolon = text.find(';');
+    for (test* t = first_test; t != nullptr; t = t->next)
+      if (text.compare(0, semicolon, t->name) == 0 && semicolon != std::string::npos) {
+        running = t;
+        const std::string failure = replay(*t, text.substr(semicolon + 1));
+        std::printf("%s\n", failure.empty() ? "no failure" : failure.c_str());
+        return failure.empty() ? 0 : 1;
+      }
+    std::printf("no test of this program in \"%s\"\n", again);
+    return 2;
+  }
+  int passed = 0, failed = 0;
+  for (test* t = first_test; t != nullptr; t = t->next) {
+    if (filter != nullptr && std::strstr(t->name, filter) == nullptr) continue;
+    options o = t->how;
+    if (bound) o.preemptions = change.preemptions;
+    if (change.random != 0 && o.outcomes == nullptr) o.random = change.random;
+    running = t;
+    const report r = run(t->name, o, t->body);
+    print_report(*t, r, o);
+    std::fflush(stdout);
+    ++(r.ok ? passed : failed);
+    if (!r.ok) {
+      print_failure(*t, r);
+      if (stop) break;
+    }
+  }
+  std::printf("%d passed, %d failed\n", passed, failed);
+  return failed == 0 && passed != 0 ? 0 : 1;
+}
+
+}  // namespace explore
+
+int main(int argc, char** argv) { return explore::main_of_tests(argc, argv); }

@@ -1,0 +1,173 @@
+// sched::ring (src/sched/ring.hpp), capacity 4.
+//
+// R1. A task pushed is popped, stolen or handed to overflow exactly once, and is complete when it is taken.
+// R2. A slot is not overwritten while a thief copies it (a lost and a doubled task otherwise).
+// R3. Two thieves at once: one gives up.
+// R4. Overflow: the older half and the new one, or the new one alone while a thief copies; nothing is lost.
+// FIFO: what the owner pops, and what one thief gets, comes in the order pushed.
+#include "sched/ring.hpp"
+
+#include "item.hpp"
+
+using model::item;
+using model::items;
+using explore::join_all;
+using explore::thread;
+using ring = weft::sched::ring<item>;
+using chain = weft::sched::chain<item>;
+
+namespace {
+
+struct taker {  // takes and checks the order
+  int last = -1;
+  int count = 0;
+  void take(item* i) {
+    if (i == nullptr) return;
+    const int n = i->take();
+    model_assert(n > last);
+    last = n;
+    ++count;
+  }
+  void drain(ring& r) {
+    while (item* i = r.pop()) take(i);
+  }
+};
+
+// Moves the indices on, so that the test crosses the end of the array.
+void turn(ring& r, int by) {
+  item dummy;
+  chain none;
+  for (int i = 0; i < by; ++i) {
+    r.push(&dummy, none);
+    model_assert(r.pop() == &dummy);
+  }
+}
+
+}  // namespace
+
+MODEL_TEST(ring_owner_and_thief, .preemptions = 4) {
+  items<4> all;
+  ring mine(4), stolen(4);
+  turn(mine, 3);
+  turn(stolen, 2);
+  taker owner, thief;
+  chain overflow;
+  thread([&] {
+    for (int i = 0; i < 3; ++i) mine.push(all.make(i), overflow);
+    owner.take(mine.pop());
+    mine.push(all.make(3), overflow);
+    owner.take(mine.pop());
+  });
+  thread([&] {
+    thief.take(mine.steal_into(stolen));
+    thief.drain(stolen);
+  });
+  join_all();
+  taker rest;
+  rest.drain(mine);
+  model_assert(overflow.empty());
+  model_assert(all.taken() == 4 && owner.count + thief.count + rest.count == 4);
+}
+
+MODEL_TEST(ring_owner_and_two_thieves, .preemptions = 3) {
+  items<4> all;
+  ring mine(4), first(4), second(4);
+  turn(mine, 2);
+  chain overflow;
+  mine.push(all.make(0), overflow);
+  mine.push(all.make(1), overflow);
+  taker owner, one, two;
+  thread([&] {
+    mine.push(all.make(2), overflow);
+    owner.take(mine.pop());
+    mine.push(all.make(3), overflow);
+    owner.take(mine.pop());
+  });
+  thread([&] {
+    one.take(mine.steal_into(first));
+    one.drain(first);
+  });
+  thread([&] {
+    two.take(mine.steal_into(second));
+    two.drain(second);
+  });
+  join_all();
+  taker rest;
+  rest.drain(mine);
+  model_assert(overflow.empty());
+  model_assert(all.taken() == 4);
+}
+
+// A full ring meets a push while a thief comes: R4 both ways, then the slots are used again (R2).
+MODEL_TEST(ring_overflow_against_a_thief, .preemptions = 3) {
+  items<7> all;
+  ring mine(4), stolen(4);
+  turn(mine, 1);
+  chain overflow;
+  for (int i = 0; i < 4; ++i) mine.push(all.make(i), overflow);
+  taker owner, thief, over;
+  thread([&] {
+    mine.push(all.make(4), overflow);
+    mine.push(all.make(5), overflow);
+    mine.push(all.make(6), overflow);
+    owner.take(mine.pop());
+  });
+  thread([&] {
+    thief.take(mine.steal_into(stolen));
+    thief.drain(stolen);
+  });
+  join_all();
+  while (item* i = overflow.pop_front()) over.take(i);
+  taker rest;
+  rest.drain(mine);
+  model_assert(all.taken() == 7);
+}
+
+// A thief that was slow is overtaken by a second one and by the owner who fills the ring again.
+MODEL_TEST(ring_two_thieves_and_wrap, .preemptions = 3) {
+  items<6> all;
+  ring mine(4), first(4), second(4);
+  chain overflow;
+  for (int i = 0; i < 3; ++i) mine.push(all.make(i), overflow);
+  taker owner, one, two, over;
+  thread([&] {
+    for (int i = 3; i < 6; ++i) mine.push(all.make(i), overflow);
+  });
+  thread([&] {
+    one.take(mine.steal_into(first));
+    one.drain(first);
+  });
+  thread([&] {
+    two.take(mine.steal_into(second));
+    two.drain(second);
+  });
+  join_all();
+  while (item* i = overflow.pop_front()) over.take(i);
+  taker rest;
+  rest.drain(mine);
+  model_assert(all.taken() == 6);
+}
+
+// Thieves of thieves: what was stolen is published to the next.
+MODEL_TEST(ring_stolen_tasks_are_stolen_again, .preemptions = 3) {
+  items<4> all;
+  ring mine(4), middle(4), last(4);
+  chain overflow;
+  taker one, two;
+  thread([&] {
+    for (int i = 0; i < 4; ++i) mine.push(all.make(i), overflow);
+  });
+  thread([&] {
+    one.take(mine.steal_into(middle));
+    one.take(middle.pop());
+  });
+  thread([&] {
+    two.take(middle.steal_into(last));
+    two.drain(last);
+  });
+  join_all();
+  taker rest, rest_of_middle;
+  rest.drain(mine);
+  rest_of_middle.drain(middle);
+  model_assert(overflow.empty() && all.taken() == 4);
+}
