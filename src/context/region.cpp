@@ -61,11 +61,23 @@ bool region::map_again() noexcept {
 
 void region::destroy(region* r) noexcept {
   r->unlist();
-  if (r->is_mapped()) {
-    r->forget_stacks();
-    memory().unmap(reinterpret_cast<void*>(r->begin_.load(base::relaxed)), r->capacity_ * r->stride_);
-  }
+  if (r->is_mapped()) (void)r->unmap_slots();
   memory().unmap(r, r->records_bytes_);  // region and stack have trivial destructors
+}
+
+bool region::unmap_slots() noexcept {
+  const std::uintptr_t begin = begin_.load(base::relaxed);
+  for (std::size_t i = 0; i < used_; ++i) asan_forget(records()[i].base, stack_size_);
+  begin_.store(0, base::relaxed);
+  if (memory().unmap(reinterpret_cast<void*>(begin), capacity_ * stride_) != 0) {
+    begin_.store(begin, base::relaxed);
+    return false;
+  }
+  for (std::size_t i = 0; i < used_; ++i) {
+    guards_.forget(records()[i]);
+    valgrind_forget(records()[i]);
+  }
+  return true;
 }
 
 stack* region::take() noexcept {
@@ -92,14 +104,8 @@ void region::put_clean(stack* s) noexcept {
 }
 
 bool region::retire() noexcept {
-  const std::uintptr_t begin = begin_.load(base::relaxed);
-  forget_stacks();
-  begin_.store(0, base::relaxed);
-  // ENOMEM: in the middle of merged mappings, and no mapping left to split them.
-  if (memory().unmap(reinterpret_cast<void*>(begin), capacity_ * stride_) != 0) {
-    begin_.store(begin, base::relaxed);
-    return false;
-  }
+  // Refused with ENOMEM when it lies amid merged mappings and there is no mapping left to split them.
+  if (!unmap_slots()) return false;
   used_ = 0;
   clean_ = nullptr;
   clean_count_ = 0;
@@ -122,15 +128,6 @@ void region::give_back_pages(std::size_t count) noexcept {
     std::byte* from = records()[first].base;
     std::byte* to = records()[i - 1].base + stack_size_;
     memory().advise(from, static_cast<std::size_t>(to - from), MADV_DONTNEED);
-  }
-}
-
-void region::forget_stacks() noexcept {
-  for (std::size_t i = 0; i < used_; ++i) {
-    stack& s = records()[i];
-    guards_.forget(s);
-    asan_forget(s.base, s.size);
-    valgrind_forget(s);
   }
 }
 

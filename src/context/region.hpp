@@ -63,7 +63,7 @@ class alignas(base::cache_line) region {
  private:
   region(std::size_t capacity, std::size_t stack_size, std::size_t records_bytes, guard_keeper& guards) noexcept;
   [[nodiscard]] stack* records() noexcept { return reinterpret_cast<stack*>(this + 1); }
-  void forget_stacks() noexcept;
+  [[nodiscard]] bool unmap_slots() noexcept;
   void list() noexcept;
   void unlist() noexcept;
 

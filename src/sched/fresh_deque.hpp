@@ -49,7 +49,9 @@ class fresh_deque {
   [[nodiscard]] Task* pop() noexcept {
     const std::int64_t bottom = bottom_.load(base::relaxed) - 1;
     if (bottom < top_.load(base::relaxed)) return nullptr;  // surely empty: top_ only grows
-    bottom_.store(bottom, base::relaxed);
+    // release as in push(): a thief that reads this store relies on it for the older slots. C++20 does not count a relaxed
+    // store by the same thread as part of push()'s release sequence. Found by model/fresh_deque.
+    bottom_.store(bottom, base::order<"fresh.pop.bottom">(base::release));
     // Our bottom_ is visible before we read top_; the mirror is in steal(). Either the thief sees that we took the slot,
     // or we see that it took it. Guard: model/fresh_deque.
     base::step<"fresh.pop.fence">([] { base::fence_seq_cst(); });
@@ -59,7 +61,7 @@ class fresh_deque {
       t = slots_[index(bottom)].load(base::relaxed);
       if (top < bottom) return t;
       // The last one: D2.
-      if (!base::check<"fresh.pop.last">(top_.compare_exchange_strong(top, top + 1, base::seq_cst, base::relaxed)))
+      if (!base::check<"fresh.pop.last">(top_.compare_exchange_strong(top, top + 1, base::order<"fresh.pop.cas">(base::seq_cst), base::relaxed)))
         t = nullptr;
     }
     bottom_.store(bottom + 1, base::relaxed);
@@ -70,7 +72,7 @@ class fresh_deque {
   // The oldest, or nullptr when there is none or somebody else was faster.
   [[nodiscard]] Task* steal() noexcept {
     // acquire pairs with the CAS of other thieves, so that bottom_ is not read from before it.
-    std::int64_t top = top_.load(base::acquire);
+    std::int64_t top = top_.load(base::order<"fresh.steal.top">(base::acquire));
     // Mirror of the fence in pop().
     base::step<"fresh.steal.fence">([] { base::fence_seq_cst(); });
     // Pairs with the release in push(): the slot and its task are complete.
@@ -78,7 +80,10 @@ class fresh_deque {
     if (top >= bottom) return nullptr;
     Task* t = slots_[index(top)].load(base::relaxed);
     // release: our read of the slot comes before the owner overwrites it, pairs with the acquire of top_ in push().
-    if (!top_.compare_exchange_strong(top, top + 1, base::seq_cst, base::relaxed)) return nullptr;
+    // acquire on failure: push() calls this on a full deque and goes on to overwrite what a faster thief has read.
+    if (!top_.compare_exchange_strong(top, top + 1, base::order<"fresh.steal.cas">(base::seq_cst),
+                                      base::order<"fresh.steal.lost">(base::acquire)))
+      return nullptr;
     return t;
   }
 

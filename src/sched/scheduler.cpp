@@ -69,7 +69,8 @@ std::uint64_t scheduler::next_id(worker* inside) noexcept {
 }
 
 record* scheduler::allocate(worker* inside, bool with_handle) noexcept {
-  record* t = inside != nullptr ? inside->records().take() : records_->acquire(1);
+  std::size_t one = 1;
+  record* t = inside != nullptr ? inside->records().take() : records_->acquire(one);
   if (t == nullptr) return nullptr;
   t->word.reset_for_spawn(with_handle);
   t->references.store(with_handle ? 2 : 1, base::relaxed);
@@ -116,6 +117,12 @@ void scheduler::schedule(record* t) noexcept {
                   "only RUNNABLE tasks may enter a run queue");
   t->running.store(task::run_state::runnable, base::relaxed);
   t->owner->inject(t);
+}
+
+void scheduler::schedule_joiner(record* t) noexcept {
+  worker* w = this_worker();
+  if (w != nullptr && &w->owner() == t->owner) return w->accept_joiner(t);
+  schedule(t);
 }
 
 void scheduler::inject(record* t) noexcept {

@@ -64,6 +64,7 @@ class scheduler {
 
   // RUNNABLE, and ours by the claim: into a queue, once. Any thread.
   static void schedule(record* t) noexcept;
+  static void schedule_joiner(record* t) noexcept;  // the same for one who waited for a task's end
 
   // Waits until every task has ended and refuses outside spawns from now on. Any outside thread; idempotent.
   void close() noexcept;

@@ -21,7 +21,6 @@ constexpr base::time_ns trim_after_ns = 100'000'000;
 }  // namespace
 
 void scheduler::ensure_watched() noexcept {
-  if (worker_count() == 1) return;
   base::fence_seq_cst();  // V1: the task is visible before watch_armed_ is read; mirror in watch_from()
   if (!watch_armed_.load(base::relaxed) && idle_.sleeping() != 0) notify();
 }

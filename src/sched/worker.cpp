@@ -16,6 +16,16 @@ constexpr std::int32_t budget_per_slice = 128;
 
 // ---- queues --------------------------------------------------------------------------------------------------------
 
+// Something was queued that this worker comes to in a moment; only if it does not, somebody else must.
+inline void worker::tell_quietly() noexcept {
+  if (!alone_) scheduler_.ensure_watched();
+}
+
+// More was queued than this worker runs next.
+inline void worker::tell() noexcept {
+  if (!alone_) scheduler_.notify();
+}
+
 void worker::accept_woken(record* t) noexcept {
   base::invariant(task::state_word::phase_of(t->word.peek()) == task::phase::active,
                   "only RUNNABLE tasks may enter a run queue");
@@ -23,25 +33,41 @@ void worker::accept_woken(record* t) noexcept {
   t->running.store(task::run_state::runnable, base::relaxed);
   if constexpr (force_migration) return scheduler_.inject_elsewhere(*this, t);
   record* displaced = slot_.put(t);
-  if (displaced == nullptr) return scheduler_.ensure_watched();
+  if (displaced == nullptr) return tell_quietly();
   chain<record> overflow;
   woken_.push(displaced, overflow);
   scheduler_.take_overflow(*this, std::move(overflow));
-  scheduler_.notify();
+  tell();
+}
+
+// A joiner goes behind the other woken tasks instead of to the LIFO slot: those are often what it joins next (a batch of tasks
+// joined in order would otherwise park once per task), and its result waits in the record, not in this worker's cache.
+void worker::accept_joiner(record* t) noexcept {
+  counters_.wakes.add();
+  t->running.store(task::run_state::runnable, base::relaxed);
+  if constexpr (force_migration) return scheduler_.inject_elsewhere(*this, t);
+  const bool first = woken_.empty();
+  chain<record> overflow;
+  woken_.push(t, overflow);
+  scheduler_.take_overflow(*this, std::move(overflow));
+  if (first)
+    tell_quietly();
+  else
+    tell();
 }
 
 void worker::accept_fresh(record* t) noexcept {
   counters_.spawned.add();
   if constexpr (force_migration) return scheduler_.inject_elsewhere(*this, t);
-  const bool alone = fresh_.empty();
+  const bool first = fresh_.empty();
   chain<record> overflow;
   fresh_.push(t, overflow);
   scheduler_.take_overflow(*this, std::move(overflow));
   // One short task is not worth waking a thread for; the watch sees to it if its spawner goes on for long.
-  if (alone)
-    scheduler_.ensure_watched();
+  if (first)
+    tell_quietly();
   else
-    scheduler_.notify();
+    tell();
 }
 
 void worker::accept_woken_batch(chain<record>&& batch) noexcept {
@@ -56,7 +82,7 @@ void worker::accept_woken_batch(chain<record>&& batch) noexcept {
       woken_.push(t, overflow);
   }
   scheduler_.take_overflow(*this, std::move(overflow));
-  if (several) scheduler_.notify();
+  if (several) tell();
 }
 
 void worker::accept_batch(chain<record>&& batch) noexcept {
@@ -64,7 +90,7 @@ void worker::accept_batch(chain<record>&& batch) noexcept {
   chain<record> overflow;
   while (record* t = batch.pop_front()) woken_.push(t, overflow);
   scheduler_.take_overflow(*this, std::move(overflow));
-  if (several) scheduler_.notify();
+  if (several) tell();
 }
 
 record* worker::from_inbox() noexcept {

@@ -56,6 +56,8 @@ class alignas(base::cache_line) worker {
   [[nodiscard]] int id() const noexcept { return id_; }
   [[nodiscard]] scheduler& owner() const noexcept { return scheduler_; }
   [[nodiscard]] record* current() const noexcept { return current_; }
+  // Of the running task; std::uncaught_exceptions() without its detour through thread-local storage.
+  [[nodiscard]] bool is_unwinding() const noexcept { return exceptions_->uncaught != 0; }
   [[nodiscard]] timer_source& timers() noexcept { return *timers_; }
   [[nodiscard]] worker_counters& counters() noexcept { return counters_; }
   [[nodiscard]] const worker_counters& counters() const noexcept { return counters_; }
@@ -73,6 +75,7 @@ class alignas(base::cache_line) worker {
 
   // --- this worker's thread ---------------------------------------------------------------------------------------
   void accept_woken(record* t) noexcept;  // RUNNABLE, claimed by us: to the LIFO slot
+  void accept_joiner(record* t) noexcept;  // as accept_woken, but to the ring: see there
   void accept_fresh(record* t) noexcept;  // RUNNABLE, never ran
   void accept_woken_batch(chain<record>&& batch) noexcept;  // as accept_woken, to the ring
   void accept_batch(chain<record>&& batch) noexcept;        // RUNNABLE, from another queue
@@ -103,6 +106,8 @@ class alignas(base::cache_line) worker {
   // worker.cpp: queues and switches
   [[nodiscard]] record* next_local() noexcept;
   [[nodiscard]] record* next_quick() noexcept;
+  void tell_quietly() noexcept;
+  void tell() noexcept;
   [[nodiscard]] record* from_inbox() noexcept;
   [[nodiscard]] record* from_global() noexcept;
   [[nodiscard]] record* maintain() noexcept;
@@ -133,6 +138,7 @@ class alignas(base::cache_line) worker {
   [[no_unique_address]] context::flow flow_;
   scheduler& scheduler_;
   const int id_;
+  const bool alone_;  // the only worker: whatever it queues it will find itself
   base::random random_;
   std::uint64_t next_id_ = 0;
   std::uint64_t last_id_ = 0;

@@ -32,6 +32,7 @@ worker::worker(scheduler& s, int id)
       records_(s.records()),
       scheduler_(s),
       id_(id),
+      alone_(s.options().workers == 1),
       random_(static_cast<std::uint64_t>(id) + 1),
       woken_(static_cast<std::uint32_t>(s.queue_capacity())),
       fresh_(s.queue_capacity()),

@@ -32,7 +32,7 @@ record_pool::~record_pool() {
   }
 }
 
-record* record_pool::acquire(std::size_t count) noexcept {
+record* record_pool::acquire(std::size_t& count) noexcept {
   base::lock_guard guard(lock_);
   if (free_ == nullptr && !grow()) return nullptr;
   record* first = free_;
@@ -42,6 +42,7 @@ record* record_pool::acquire(std::size_t count) noexcept {
   free_ = last->next;
   last->next = nullptr;
   free_count_ -= taken;
+  count = taken;
   return first;
 }
 
@@ -138,12 +139,13 @@ std::size_t record_pool::trim() noexcept {
 }
 
 void record_cache::spill() noexcept {
+  const std::size_t keep = capacity / 2;
   record* last = free_;
-  for (std::size_t i = 1; i < count_ / 2; ++i) last = last->next;
+  for (std::size_t i = 1; i < keep; ++i) last = last->next;
   record* rest = last->next;
   last->next = nullptr;
   pool_.release(rest);  // the older half: the newest are warm
-  count_ = count_ / 2;
+  count_ = keep;
 }
 
 }  // namespace weft::inline v1::task

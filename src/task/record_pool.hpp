@@ -23,8 +23,8 @@ class record_pool {
   record_pool(const record_pool&) = delete;
   record_pool& operator=(const record_pool&) = delete;
 
-  // Chains through `next`. acquire gives at least one and up to `count`, or nullptr when memory is out.
-  [[nodiscard]] record* acquire(std::size_t count) noexcept;
+  // Chains through `next`. acquire gives at least one and up to `count`, and says how many; nullptr when memory is out.
+  [[nodiscard]] record* acquire(std::size_t& count) noexcept;
   void release(record* chain) noexcept;
 
   // The runtime is gone. The pool goes with the last record that somebody still holds, at once if nobody does.
@@ -88,8 +88,8 @@ void record_pool::walk(Visit&& visit) const {
 // A worker's own free records: no atomics on a hit.
 class record_cache {
  public:
-  static constexpr std::size_t batch = 32;
-  static constexpr std::size_t capacity = 4 * batch;
+  static constexpr std::size_t batch = 64;
+  static constexpr std::size_t capacity = 16 * batch;
 
   explicit record_cache(record_pool& pool) noexcept : pool_(pool) {}
   ~record_cache() { drain(); }
@@ -98,9 +98,10 @@ class record_cache {
 
   [[nodiscard]] record* take() noexcept {
     if (free_ == nullptr) [[unlikely]] {
-      free_ = pool_.acquire(batch);
+      std::size_t got = batch;
+      free_ = pool_.acquire(got);
       if (free_ == nullptr) return nullptr;
-      for (record* r = free_; r != nullptr; r = r->next) ++count_;
+      count_ = got;
     }
     record* r = free_;
     free_ = r->next;

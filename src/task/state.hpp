@@ -173,6 +173,7 @@ class state_word {
   }
   // The handle lets go of the result (S5). True: the task has ended, so the caller disposes of it.
   [[nodiscard]] bool drop_result() noexcept {
+    if (is_final(load())) return true;  // finish() has already left it to us
     // acquire pairs with the release in finish(); release: what the holder did is seen by the finisher.
     return is_final(word_.fetch_and(~wanted, base::order<"state.drop_result">(base::acq_rel)));
   }

@@ -8,8 +8,10 @@
 // F3. After the park is committed no user code runs until resumed.    test wait/no_user_code_*
 #pragma once
 
+#include <concepts>
 #include <source_location>
 
+#include "sched/worker.hpp"
 #include "task/task.hpp"
 #include "wait/waitable.hpp"
 
@@ -23,13 +25,19 @@ struct options {
 };
 
 // Waits on `w` with the caller's node. Works for tasks and for outside threads. On return the node is on no list.
-[[nodiscard]] outcome fiber_wait(waitable& w, node& n, const options& o);
+// W is a waitable; a final class lets the compiler see through its virtual functions.
+template <std::derived_from<waitable> W>
+[[nodiscard]] outcome fiber_wait(W& w, node& n, const options& o);
+
+// The outside thread's half.
+[[nodiscard]] outcome thread_wait(waitable& w, node& n);
 
 // --- wakers ---------------------------------------------------------------------------------------------------------
 // With the object's lock held: claims n's waiter and writes the reason. True: the caller owns it and must call resume(),
 // once, after it has released the lock; the node is the waiter's again from then on.
 [[nodiscard]] bool claim(node& n, task::wake_reason why) noexcept;
 void resume(task::parkable& who) noexcept;
+void resume_joiner(task::parkable& who) noexcept;  // the same, behind other woken tasks
 
 // Asks for cancellation of a task that the caller holds a reference to. Any thread.
 void cancel(task::record& t) noexcept;
@@ -42,7 +50,85 @@ void cancel(task::record& t) noexcept;
 [[noreturn]] void throw_cancelled();
 // Throws if cancellation is pending.
 void check_cancelled();
+// What dumps show of a parked task.
+void note_site(task::record& self, const char* reason, const void* object, const std::source_location& where) noexcept;
 // Aborts with a report if the running task must not suspend here (checked builds).
-void check_may_suspend(int locks_allowed, std::source_location where) noexcept;
+void report_bad_suspension(int locks_allowed, std::source_location where) noexcept;
+inline void check_may_suspend(int locks_allowed, std::source_location where) noexcept {
+  if constexpr (base::checked_build) report_bad_suspension(locks_allowed, where);
+}
+
+// --- implementation -------------------------------------------------------------------------------------------------
+namespace detail {
+
+enum class round : std::uint8_t { completed, cancelled, again };
+
+// One park of a task. The lock is held on entry and free on return.
+template <class W>
+round park_once(sched::worker& on, task::record& self, W& w, node& n, bool interruptible) noexcept {
+  using task::state_word;
+  using task::wake_reason;
+  self.wake_value = static_cast<std::uint64_t>(wake_reason::none);
+  const std::uint64_t word = self.word.begin_park(interruptible ? state_word::interruptible : 0);
+  n.who = &self;
+  n.ticket = state_word::ticket_of(word);
+  const bool cancelled = interruptible && (word & state_word::cancel_requested) != 0;
+  if (cancelled || !w.publish(n)) {
+    self.word.abort_park();
+    w.unlock();
+    return cancelled ? round::cancelled : round::completed;
+  }
+  sched::worker::park(on, [](void* p) noexcept { static_cast<W*>(p)->unlock(); }, &w);
+  // Perhaps on another worker from here on.
+  switch (static_cast<wake_reason>(self.wake_value.get() & 0xff)) {
+    case wake_reason::data:
+    case wake_reason::signal: return round::completed;  // the waker took the node off
+    case wake_reason::closed:
+    case wake_reason::timeout:
+    case wake_reason::cancelled:
+    case wake_reason::none: break;
+  }
+  // Woken by somebody who does not know the list, or left word while we were PARKING: take the node off, then look again.
+  w.lock();
+  w.unpublish(n);
+  const bool done = w.try_complete();
+  w.unlock();
+  if (done) return round::completed;
+  return interruptible && (self.word.load() & state_word::cancel_requested) != 0 ? round::cancelled : round::again;
+}
+
+}  // namespace detail
+
+template <std::derived_from<waitable> W>
+outcome fiber_wait(W& w, node& n, const options& o) {
+  sched::worker* on = sched::this_worker();
+  if (on == nullptr || on->current() == nullptr) return thread_wait(w, n);
+  task::record& self = *on->current();
+  check_may_suspend(0, o.where);
+  const bool interruptible = o.interruptible && self.shields == 0 && !on->is_unwinding();
+  for (bool first = true;; first = false) {
+    if (interruptible && (self.word.load() & task::state_word::cancel_requested) != 0) return outcome::cancelled;
+    if (w.try_complete()) {
+      if (first && !on->spend_budget()) on->yield();
+      return outcome::completed;
+    }
+    note_site(self, w.reason(), w.object(), o.where);
+    w.lock();
+    switch (detail::park_once(*on, self, w, n, interruptible)) {
+      case detail::round::completed: return outcome::completed;
+      case detail::round::cancelled: return outcome::cancelled;
+      case detail::round::again: break;
+    }
+    on = sched::this_worker();
+  }
+}
+
+inline void note_site(task::record& self, const char* reason, const void* object,
+                      const std::source_location& where) noexcept {
+  self.site.reason.store(reason, base::relaxed);
+  self.site.object.store(object, base::relaxed);
+  self.site.file.store(where.file_name(), base::relaxed);
+  self.site.line.store(where.line(), base::relaxed);
+}
 
 }  // namespace weft::inline v1::wait

@@ -18,7 +18,7 @@ void wake_joiners(record& finished) noexcept {
   finished.join_lock.release();
   while (woken != nullptr) {
     wait::node* next = woken->next;  // the node is its owner's as soon as it runs
-    wait::resume(*woken->who);
+    wait::resume_joiner(*woken->who);
     woken = next;
   }
 }

@@ -1,7 +1,5 @@
 #include "wait/permit.hpp"
 
-#include <exception>
-
 #include "sched/scheduler.hpp"
 #include "wait/fiber_wait.hpp"
 
@@ -14,16 +12,13 @@ void park_if(bool (*still)(const void* context), const void* context, std::sourc
   base::require(on != nullptr && on->current() != nullptr, "park_if needs a task: it parks the one that calls it", where);
   task::record& self = *on->current();
   check_may_suspend(0, where);
-  const bool interruptible = self.shields == 0 && std::uncaught_exceptions() == 0;
-  if (interruptible && cancel_pending(self)) throw_cancelled();
+  const bool interruptible = self.shields == 0 && !on->is_unwinding();
+  if (interruptible && (self.word.load() & state_word::cancel_requested) != 0) throw_cancelled();
   if (self.word.consume_permit() || !still(context)) {
     if (!on->spend_budget()) on->yield();
     return;
   }
-  self.site.reason.store("park_if", base::relaxed);
-  self.site.object.store(context, base::relaxed);
-  self.site.file.store(where.file_name(), base::relaxed);
-  self.site.line.store(where.line(), base::relaxed);
+  note_site(self, "park_if", context, where);
   const std::uint64_t word =
       self.word.begin_park(state_word::takes_permit | (interruptible ? state_word::interruptible : 0));
   const bool cancelled = interruptible && (word & state_word::cancel_requested) != 0;

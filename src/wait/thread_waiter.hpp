@@ -27,6 +27,4 @@ class thread_waiter final : public task::parkable {
   base::atomic<std::uint32_t> woken_{0};
 };
 
-[[nodiscard]] outcome thread_wait(waitable& w, node& n);
-
 }  // namespace weft::inline v1::wait

@@ -60,12 +60,14 @@ TEST(Annotate, a_stack_is_as_new_for_the_next_flow) {
   borrowed_stack on(pool);
   constexpr std::size_t in_use = 16 << 10;  // of the second flow itself
   for (int round = 0; round < 50; ++round) {
-    fiber f(*on, [round](fiber& self) {
-      [[maybe_unused]] volatile char large[40'000];
-      large[round] = 1;
-      self.suspend();
-    });
-    f.resume();  // left in the middle of its frame, never to return
+    {
+      fiber f(*on, [round](fiber& self) {
+        [[maybe_unused]] volatile char large[40'000];
+        large[round] = 1;
+        self.suspend();
+      });
+      f.resume();  // left in the middle of its frame, never to return
+    }
     fiber g(*on, [&](fiber&) { std::memset(on->base + 64, 0, on->size - 64 - in_use); });
     g.resume();
     EXPECT_TRUE(g.done());

@@ -32,6 +32,7 @@ __attribute__((noinline)) int recurse(int depth) {
 
 __attribute__((noinline)) int large_array(std::size_t at) {
   volatile char array[1 << 20];
+  asm volatile("" ::"r"(&array[0]) : "memory");  // or the compiler keeps only the byte that is used
   array[at] = 1;  // only near the far end: without probes this lands beyond the guard
   return array[at];
 }
@@ -45,7 +46,7 @@ void run_and_overflow(std::size_t size, int (*body)()) {
     stack* s = pool.acquire(size);
     static char name[] = "fetch";
     s->owner = name;
-    fiber f(*s, [=](fiber&) { std::exit(body()); });
+    fiber f(*s, [=](fiber&) { std::_Exit(body()); });
     f.resume();
   }).join();
 }

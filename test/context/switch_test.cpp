@@ -22,7 +22,7 @@ using weft_test::borrowed_stack;
 using weft_test::fiber;
 
 // req: CSP-1
-TEST(Switch, hands_an_argument_over_in_both_directions_NoTsan) {  // a bare jump, unannounced
+TEST(Switch, hands_an_argument_over_in_both_directions_NoAsan_NoTsan) {  // a bare jump, unannounced
   stack_pool pool;
   borrowed_stack on(pool);
   static void *here, *there;
@@ -94,7 +94,7 @@ test_jump_with:
 )");
 extern "C" void test_jump_with(void** from, void* to, std::uint64_t* values);
 
-TEST(Switch, keeps_the_callee_saved_registers_of_both_flows_NoTsan) {
+TEST(Switch, keeps_the_callee_saved_registers_of_both_flows_NoAsan_NoTsan) {
   stack_pool pool;
   borrowed_stack on(pool);
   static void *here, *there;
@@ -162,7 +162,7 @@ TEST(Switch, a_fresh_flow_rounds_to_nearest_whoever_starts_it) {
   EXPECT_EQ(std::fegetround(), FE_TONEAREST);
 }
 
-TEST(Switch, an_entry_starts_with_an_aligned_stack_near_its_top_NoTsan) {
+TEST(Switch, an_entry_starts_with_an_aligned_stack_near_its_top_NoAsan_NoTsan) {
   stack_pool pool;
   borrowed_stack on(pool);
   std::uintptr_t frame = 0;

@@ -83,7 +83,7 @@ TEST(Unwind, a_backtrace_ends_at_the_entry_and_stays_on_its_stack) {
 }
 
 #if !defined(WEFT_BOOST_SWITCH)
-TEST(Unwind, the_chain_of_frame_pointers_ends_at_the_entry_NoTsan) {
+TEST(Unwind, the_chain_of_frame_pointers_ends_at_the_entry_NoAsan_NoTsan) {
   stack_pool pool;
   borrowed_stack on(pool);
   static void *here, *there, *callers_frame;

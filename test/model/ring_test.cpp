@@ -15,6 +15,7 @@ using explore::join_all;
 using explore::thread;
 using ring = weft::sched::ring<item>;
 using chain = weft::sched::chain<item>;
+using explore::watch_slots;
 
 namespace {
 
@@ -47,6 +48,7 @@ void turn(ring& r, int by) {
 
 MODEL_TEST(ring_owner_and_thief, .preemptions = 4) {
   items<4> all;
+  watch_slots watch;
   ring mine(4), stolen(4);
   turn(mine, 3);
   turn(stolen, 2);
@@ -71,6 +73,7 @@ MODEL_TEST(ring_owner_and_thief, .preemptions = 4) {
 
 MODEL_TEST(ring_owner_and_two_thieves, .preemptions = 3) {
   items<4> all;
+  watch_slots watch;
   ring mine(4), first(4), second(4);
   turn(mine, 2);
   chain overflow;
@@ -101,6 +104,7 @@ MODEL_TEST(ring_owner_and_two_thieves, .preemptions = 3) {
 // A full ring meets a push while a thief comes: R4 both ways, then the slots are used again (R2).
 MODEL_TEST(ring_overflow_against_a_thief, .preemptions = 3) {
   items<7> all;
+  watch_slots watch;
   ring mine(4), stolen(4);
   turn(mine, 1);
   chain overflow;
@@ -126,6 +130,7 @@ MODEL_TEST(ring_overflow_against_a_thief, .preemptions = 3) {
 // A thief that was slow is overtaken by a second one and by the owner who fills the ring again.
 MODEL_TEST(ring_two_thieves_and_wrap, .preemptions = 3) {
   items<6> all;
+  watch_slots watch;
   ring mine(4), first(4), second(4);
   chain overflow;
   for (int i = 0; i < 3; ++i) mine.push(all.make(i), overflow);
@@ -151,6 +156,7 @@ MODEL_TEST(ring_two_thieves_and_wrap, .preemptions = 3) {
 // Thieves of thieves: what was stolen is published to the next.
 MODEL_TEST(ring_stolen_tasks_are_stolen_again, .preemptions = 3) {
   items<4> all;
+  watch_slots watch;
   ring mine(4), middle(4), last(4);
   chain overflow;
   taker one, two;

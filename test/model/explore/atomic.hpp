@@ -90,7 +90,8 @@ class atomic {
 
   constexpr atomic() noexcept : atomic(T{}) {}
   constexpr atomic(T v) noexcept : value_(v) {
-    if (!std::is_constant_evaluated() && explore::exploring) explore::born(this, twin::bits(v), false);
+    if (!std::is_constant_evaluated() && explore::exploring) 
+      explore::born(this, twin::bits(v), std::is_pointer_v<T> ? explore::sort::pointer : explore::sort::value);
   }
   constexpr ~atomic() {
     if (!std::is_constant_evaluated() && explore::exploring) explore::died(this);
@@ -183,7 +184,7 @@ class plain {
  public:
   constexpr plain() : plain(T{}) {}
   constexpr plain(T value) : value_(value) {
-    if (!std::is_constant_evaluated() && explore::exploring) explore::born(this, 0, true);
+    if (!std::is_constant_evaluated() && explore::exploring) explore::born(this, 0, explore::sort::plain);
   }
   constexpr ~plain() {
     if (!std::is_constant_evaluated() && explore::exploring) explore::died(this);

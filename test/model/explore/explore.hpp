@@ -74,6 +74,17 @@ void name(const void* object, const char* text);                     // for trac
 void fence(memory_order, where = where::current()) noexcept;         // litmus tests; the code under test has fence_seq_cst
 [[noreturn]] void failed_assert(const char* text, where = where::current());
 
+// Pointer-valued atomics constructed in its scope are slots that are used again: a load that found an old task must happen
+// before the store of the next one. Reported as "load buffering" otherwise; executions alone would not show it.
+extern bool watching_slots;
+class watch_slots {
+ public:
+  watch_slots() { watching_slots = true; }
+  ~watch_slots() { watching_slots = false; }
+  watch_slots(const watch_slots&) = delete;
+  watch_slots& operator=(const watch_slots&) = delete;
+};
+
 // Allocations in its scope survive the execution (caches at namespace scope).
 class outside {
  public:

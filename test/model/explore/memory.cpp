@@ -50,7 +50,7 @@ view view::copy(scratch& memory) const {
 
 void memory_model::reset() {
   scratch_.reset();
-  count_ = 0;
+  count_ = atomics_ = 0;
   order_sum_ = sc_sum_ = 0;
   ++epoch_;
   for (thread_memory& t : threads) t = thread_memory{};
@@ -60,6 +60,8 @@ void memory_model::fork(int parent, int child) {
   thread_memory& p = threads[parent];
   threads[child].now = p.now.copy(scratch_);
   threads[child].now.clock.at[child] = 1;
+  threads[child].cause = p.cause;
+  threads[child].cause.join(p.now.clock);
   ++p.now.clock.at[parent];
 }
 
@@ -89,6 +91,7 @@ object& memory_model::add(const void* address, word initial, bool is_plain) {
   o.alive = true;
   o.is_plain = is_plain;
   if (!is_plain) {
+    o.in_view = atomics_++;
     stored first;
     first.value = initial;
     first.place = gap;
@@ -108,7 +111,7 @@ object& memory_model::born(int t, const void* address, word initial, bool is_pla
   o.wrote[t] = o.touched[t] = {o.created, w};
   if (!is_plain) {
     o.order[0].uid = o.uid;
-    me.now.seen.raise(o.number, o.order[0].place, scratch_);
+    me.now.seen.raise(o.in_view, o.order[0].place, scratch_);
     rehash(o);
   }
   return o;
@@ -157,10 +160,17 @@ const char* memory_model::check_end(int t, object& o) {
   return nullptr;
 }
 
+bool memory_model::may_be_read_from_the_future(int t, const object& o) const {
+  const thread_memory& me = threads[t];
+  for (int u = 0; u < max_threads; ++u)
+    if (u != t && o.touched[u].clock > me.now.clock.at[u] && o.touched[u].clock <= me.cause.at[u]) return true;
+  return false;
+}
+
 // ---- what an operation may choose
 
 stamp memory_model::floor(int t, const object& o, memory_order m) const {
-  const stamp mine = threads[t].now.seen[o.number];
+  const stamp mine = threads[t].now.seen[o.in_view];
   return is_sc(m) ? std::max(mine, o.sc) : mine;
 }
 
@@ -263,7 +273,8 @@ void memory_model::note_read(int t, object& o, std::uint32_t index, memory_order
     s.read_by |= bit;
   }
   event(t, s.uid);
-  me.now.seen.raise(o.number, s.place, scratch_);
+  me.cause.join(s.cause);
+  me.now.seen.raise(o.in_view, s.place, scratch_);
   if (!s.carries) return;
   if (acquires(m)) {
     me.now.join(s.message, scratch_);
@@ -287,6 +298,8 @@ std::uint32_t memory_model::insert(int t, object& o, std::uint32_t behind, word 
   s.is_rmw = is_rmw;
   s.uid = mix(mix(0x5704ed, static_cast<word>(t)), ++me.stores);
   s.read_by = static_cast<std::uint8_t>(1u << t);
+  me.cause.join(me.now.clock);
+  s.cause = me.cause;
   const std::uint32_t at = behind + 1;
   if (at == o.order.size()) {
     s.place = o.order.back().place + gap;
@@ -302,7 +315,7 @@ std::uint32_t memory_model::insert(int t, object& o, std::uint32_t behind, word 
     ++me.past;
   }
   me.dull = 0;
-  me.now.seen.raise(o.number, s.place, scratch_);
+  me.now.seen.raise(o.in_view, s.place, scratch_);
   return at;
 }
 
@@ -353,11 +366,11 @@ void memory_model::do_fence(int t, memory_order m) {
     for (std::uint32_t i = 0; i < count_; ++i) {
       object& o = objects_[i];
       if (o.is_plain) continue;
-      const stamp mine = me.now.seen[i];
+      const stamp mine = me.now.seen[o.in_view];
       if (mine > o.sc)
         raise_sc(o, mine, uid_at(o, mine));
       else if (o.sc > mine)
-        me.now.seen.raise(i, o.sc, scratch_);
+        me.now.seen.raise(o.in_view, o.sc, scratch_);
     }
     event(t, sc_sum_);
   }
@@ -368,7 +381,7 @@ void memory_model::do_fence(int t, memory_order m) {
 }
 
 void memory_model::publish_word(int t, object& o) {
-  const stamp mine = threads[t].now.seen[o.number];
+  const stamp mine = threads[t].now.seen[o.in_view];
   if (mine > o.sc) raise_sc(o, mine, uid_at(o, mine));
 }
 

@@ -68,6 +68,7 @@ struct stored {
   bool is_rmw = false;         // directly behind the store it read
   bool carries = false;        // `message` is not empty
   std::uint8_t read_by = 0;    // threads that have read it
+  vector_clock cause;          // what comes before it by program order and reads-from, of any memory order
   word uid = 0;
   knowledge message;
 };
@@ -81,9 +82,11 @@ struct object {
   const void* address = nullptr;
   const char* name = nullptr;
   std::uint32_t number = 0;
+  std::uint32_t in_view = 0;   // atomics are numbered apart, so that views stay short
   word uid = 0;                // the same in every execution that creates it in the same way
   bool alive = false;
   bool is_plain = false;
+  bool watched = false;        // explore::watch_slots
   std::int8_t creator = -1;    // -1: before the execution
   std::uint32_t created = 0;   // clock of the creator
   last_access touched[max_threads];  // any access
@@ -96,6 +99,7 @@ struct object {
 
 struct thread_memory {
   knowledge now;
+  vector_clock cause;          // as stored::cause
   knowledge released;          // at the last release fence
   knowledge pending;           // from relaxed loads, for the next acquire fence
   bool has_released = false;
@@ -140,6 +144,10 @@ class memory_model {
   const char* check_plain(int t, object&, bool write, where);
   const char* check_end(int t, object&);
 
+  // A load of this object comes before the coming store of thread t by program order and reads-from, but does not happen
+  // before it: C++ lets the load return what is stored (load buffering), which executions in program order never show.
+  bool may_be_read_from_the_future(int t, const object&) const;
+
   void load_options(int t, const object&, memory_order, host_vector<place_option>&) const;
   void store_options(int t, const object&, memory_order, host_vector<place_option>&) const;
   void modify_options(int t, const object&, memory_order, host_vector<place_option>&) const;
@@ -152,7 +160,7 @@ class memory_model {
   void do_fence(int t, memory_order);
   // The kernel orders waits and wakes on one word; it orders nothing else for us.
   void publish_word(int t, object&);
-  stamp futex_floor(int t, const object& o) const { return std::max(threads[t].now.seen[o.number], o.sc); }
+  stamp futex_floor(int t, const object& o) const { return std::max(threads[t].now.seen[o.in_view], o.sc); }
   void futex_options(int t, const object&, host_vector<place_option>&) const;
 
   void event(int t, word what) { threads[t].history = mix(threads[t].history, what); }
@@ -172,6 +180,7 @@ class memory_model {
   scratch scratch_;
   host_vector<object> objects_;
   std::uint32_t count_ = 0;
+  std::uint32_t atomics_ = 0;
   word order_sum_ = 0;
   word sc_sum_ = 0;
 

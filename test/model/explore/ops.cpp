@@ -8,6 +8,9 @@
 #include "explore/mutation.hpp"
 
 namespace explore {
+
+bool watching_slots = false;
+
 namespace {
 
 const char* text(memory_order o) {
@@ -38,11 +41,12 @@ struct origin {
 
 }  // namespace
 
-void born(const void* address, word initial, bool is_plain) noexcept {
+void born(const void* address, word initial, sort what) noexcept {
   engine& e = the_engine;
   if (object* old = e.memory.find(address); old != nullptr)
     if (const char* wrong = e.memory.check_end(e.current(), *old)) e.fail_object(wrong, *old, where::current());
-  e.memory.born(e.current(), address, initial, is_plain, where::current());
+  object& o = e.memory.born(e.current(), address, initial, what == sort::plain, where::current());
+  o.watched = what == sort::pointer && watching_slots;
 }
 
 void died(const void* address) noexcept {
@@ -82,6 +86,8 @@ void store(const void* address, word initial, word value, memory_order m, where 
   engine& e = the_engine;
   e.point(address, engine::access::write, w);
   object& o = e.atomic_object(address, initial, true, w);
+  if (o.watched && e.memory.may_be_read_from_the_future(e.current(), o))
+    e.fail_object("load buffering: a load that only relaxed communication puts before this store may return it", o, w);
   e.memory.store_options(e.current(), o, m, e.options());
   const std::uint32_t behind = e.options()[static_cast<std::size_t>(e.pick(static_cast<int>(e.options().size())))].index;
   if (e.tracing())

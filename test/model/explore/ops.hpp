@@ -17,7 +17,8 @@ using where = std::source_location;
 extern bool exploring;
 
 // An object comes to life, or ends, at this address. Its memory is written by that, as far as races are concerned.
-void born(const void* object, word initial, bool is_plain) noexcept;
+enum class sort : std::uint8_t { value, pointer, plain };
+void born(const void* object, word initial, sort) noexcept;
 void died(const void* object) noexcept;
 
 word load(const void* object, word initial, memory_order, where) noexcept;

@@ -17,6 +17,7 @@ std::set<std::string>* outcomes_here = nullptr;
 void call(void* body) { reinterpret_cast<void (*)()>(body)(); }
 
 ending execute(void (*body)(), bool trace) {
+  watching_slots = false;
   return the_engine.execute(&call, reinterpret_cast<void*>(body), trace);
 }
 

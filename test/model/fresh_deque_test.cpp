@@ -1,0 +1,124 @@
+// sched::fresh_deque (src/sched/fresh_deque.hpp), capacity 2 and 4.
+//
+// D1. A task pushed is popped, stolen or handed to overflow exactly once, and is complete when it is taken.
+// D2. Owner and thief meet at the last task: one of them gets it, never both, and never neither for good.
+// D3. A slot is overwritten only after a thief that reads it has won or lost.
+#include "sched/fresh_deque.hpp"
+
+#include "item.hpp"
+
+using model::item;
+using model::items;
+using explore::join_all;
+using explore::thread;
+using explore::watch_slots;
+using deque = weft::sched::fresh_deque<item>;
+using chain = weft::sched::chain<item>;
+
+namespace {
+void take(item* i) {
+  if (i != nullptr) i->take();
+}
+void drain(deque& d) {
+  while (item* i = d.pop()) i->take();
+}
+}  // namespace
+
+MODEL_TEST(fresh_last_task_one_thief, .preemptions = -1) {
+  items<1> all;
+  watch_slots watch;
+  deque d(4);
+  chain overflow;
+  item *mine = nullptr, *theirs = nullptr;
+  thread([&] {
+    d.push(all.make(0), overflow);
+    mine = d.pop();
+    take(mine);
+  });
+  thread([&] {
+    theirs = d.steal();
+    take(theirs);
+  });
+  join_all();
+  model_assert((mine != nullptr) != (theirs != nullptr));  // the owner loses it only to a thief
+  model_assert(all.taken() == 1);
+}
+
+MODEL_TEST(fresh_push_pop_against_two_thieves, .preemptions = 3) {
+  items<3> all;
+  watch_slots watch;
+  deque d(4);
+  chain overflow;
+  thread([&] {
+    d.push(all.make(0), overflow);
+    d.push(all.make(1), overflow);
+    take(d.pop());
+    d.push(all.make(2), overflow);
+    take(d.pop());
+  });
+  thread([&] { take(d.steal()); });
+  thread([&] { take(d.steal()); });
+  join_all();
+  drain(d);
+  model_assert(overflow.empty() && all.taken() == 3);
+}
+
+MODEL_TEST(fresh_thief_steals_twice, .preemptions = 4) {
+  items<3> all;
+  watch_slots watch;
+  deque d(4);
+  chain overflow;
+  int stolen[2] = {-1, -1};
+  thread([&] {
+    for (int i = 0; i < 3; ++i) d.push(all.make(i), overflow);
+    take(d.pop());
+    take(d.pop());
+  });
+  thread([&] {
+    for (int& s : stolen)
+      if (item* i = d.steal()) s = i->take();
+  });
+  join_all();
+  model_assert(stolen[1] < 0 || stolen[0] < stolen[1]);  // oldest first
+  drain(d);
+  model_assert(overflow.empty() && all.taken() == 3);
+}
+
+// A full deque gives its older half away while thieves are at it, and its slots are used again (D3).
+MODEL_TEST(fresh_overflow_and_wrap_against_a_thief, .preemptions = 3) {
+  items<5> all;
+  watch_slots watch;
+  deque d(2);
+  chain overflow;
+  thread([&] {
+    for (int i = 0; i < 5; ++i) d.push(all.make(i), overflow);
+    take(d.pop());
+  });
+  thread([&] {
+    take(d.steal());
+    take(d.steal());
+  });
+  join_all();
+  while (item* i = overflow.pop_front()) i->take();
+  drain(d);
+  model_assert(all.taken() == 5);
+}
+
+MODEL_TEST(fresh_wrap_against_two_thieves, .preemptions = 3) {
+  items<3> all;
+  watch_slots watch;
+  deque d(2);
+  chain overflow;
+  d.push(all.make(0), overflow);
+  thread([&] {
+    d.push(all.make(1), overflow);
+    take(d.pop());
+    d.push(all.make(2), overflow);
+  });
+  thread([&] { take(d.steal()); });
+  thread([&] { take(d.steal()); });
+  join_all();
+  while (item* i = overflow.pop_front()) i->take();
+  drain(d);
+  model_assert(all.taken() == 3);
+}
