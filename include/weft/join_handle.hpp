@@ -69,19 +69,18 @@ class [[nodiscard]] join_handle {
   // Waits for the end and takes the result or throws the task's exception; task_cancelled if it was cancelled. From a task it
   // parks that task and is a cancellation point (the handle stays joinable then); from another thread it blocks the thread.
   T join(std::source_location where = std::source_location::current()) {
-    wait(where);
-    return take();
+    return take(detail::wait_for(checked(), where));
   }
   // The same without the wait: empty (false for void) while the task runs.
   [[nodiscard]] auto try_join() {
     if constexpr (std::is_void_v<T>) {
       if (!is_finished()) return false;
-      take();
+      join();
       return true;
     } else if constexpr (std::is_reference_v<T>) {
-      return is_finished() ? std::addressof(take()) : nullptr;
+      return is_finished() ? std::addressof(join()) : nullptr;
     } else {
-      return is_finished() ? std::optional<T>(take()) : std::nullopt;
+      return is_finished() ? std::optional<T>(join()) : std::nullopt;
     }
   }
   // Waits for the end and leaves the result. Several may wait on one handle at the same time.
@@ -107,12 +106,13 @@ class [[nodiscard]] join_handle {
       detail::throw_usage("this join_handle is empty: the task was joined or detached before, or the handle was moved from");
     return task_;
   }
-  T take() {
+  T take(detail::ended how) {
     struct release {
       detail::task_head* task;
       ~release() { detail::drop_handle(task); }
     } after{std::exchange(task_, nullptr)};
-    if (detail::was_cancelled(after.task)) detail::throw_task_cancelled();
+    if (how == detail::ended::cancelled) [[unlikely]]
+      detail::throw_task_cancelled();
     return outcome_->take();
   }
 

@@ -27,7 +27,9 @@ void* receive(fcontext::transfer_t t) noexcept {
 // First entered by prepare(), only to learn the entry function; entered for good by the first jump.
 __attribute__((no_sanitize("address", "thread"))) void start(fcontext::transfer_t t) {
   const auto e = *static_cast<entry*>(t.data);
-  e(receive(fcontext::jump_fcontext(t.fctx, nullptr)));
+  void* first_arg = receive(fcontext::jump_fcontext(t.fctx, nullptr));
+  reset_control_words();  // make_fcontext took those of whoever called prepare()
+  e(first_arg);
   std::abort();
 }
 

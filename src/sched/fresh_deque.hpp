@@ -60,8 +60,8 @@ class fresh_deque {
     if (top <= bottom) {
       t = slots_[index(bottom)].load(base::relaxed);
       if (top < bottom) return t;
-      // The last one: D2.
-      if (!base::check<"fresh.pop.last">(top_.compare_exchange_strong(top, top + 1, base::order<"fresh.pop.cas">(base::seq_cst), base::relaxed)))
+      // The last one: D2. relaxed: the task is our own push, and the fence above makes this a release for thieves.
+      if (!base::check<"fresh.pop.last">(top_.compare_exchange_strong(top, top + 1, base::relaxed, base::relaxed)))
         t = nullptr;
     }
     bottom_.store(bottom + 1, base::relaxed);
@@ -71,9 +71,9 @@ class fresh_deque {
   // --- anybody ----------------------------------------------------------------------------------------------------
   // The oldest, or nullptr when there is none or somebody else was faster.
   [[nodiscard]] Task* steal() noexcept {
-    // acquire pairs with the CAS of other thieves, so that bottom_ is not read from before it.
-    std::int64_t top = top_.load(base::order<"fresh.steal.top">(base::acquire));
-    // Mirror of the fence in pop().
+    std::int64_t top = top_.load(base::relaxed);
+    // Mirror of the fence in pop(). It also makes the load above an acquire, which pairs with the CAS of other thieves, so
+    // that bottom_ is not read from before it.
     base::step<"fresh.steal.fence">([] { base::fence_seq_cst(); });
     // Pairs with the release in push(): the slot and its task are complete.
     const std::int64_t bottom = bottom_.load(base::order<"fresh.steal.bottom">(base::acquire));

@@ -14,7 +14,7 @@ void drop_reference(record* t) noexcept {
     t->heap_body = false;
   }
   t->ops = nullptr;
-  t->name[0] = '\0';
+  t->named = false;
   t->stack_size = 0;
   t->shields = 0;
   t->exceptions = {};

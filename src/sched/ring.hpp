@@ -71,6 +71,12 @@ class ring {
     }
   }
 
+  // What pop() would give after `skip` more, or nullptr: a hint for prefetching, nothing more.
+  [[nodiscard]] const Task* upcoming(std::uint32_t skip) const noexcept {
+    const std::uint32_t real = real_of(head_.load(base::relaxed));
+    return tail_.load(base::relaxed) - real <= skip ? nullptr : slot(real + skip).load(base::relaxed);
+  }
+
   // --- anybody ----------------------------------------------------------------------------------------------------
   // Moves up to half of the tasks to `into` (the caller's own, empty or nearly so) and returns one more to run at once.
   [[nodiscard]] Task* steal_into(ring& into) noexcept {

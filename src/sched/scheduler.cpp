@@ -13,7 +13,7 @@ namespace {
 std::size_t describe_task(const context::stack& s, char* buffer, std::size_t size) {
   const auto* t = static_cast<const record*>(s.owner);
   if (t == nullptr || size == 0) return 0;
-  const int n = std::snprintf(buffer, size, "\"%s\" (#%llu)", t->name[0] != '\0' ? t->name : "unnamed",
+  const int n = std::snprintf(buffer, size, "\"%s\" (#%llu)", t->named ? t->name : "unnamed",
                               static_cast<unsigned long long>(t->id));
   return n < 0 ? 0 : std::min(static_cast<std::size_t>(n), size - 1);
 }
@@ -58,24 +58,30 @@ void scheduler::stop_workers() noexcept {
 
 // ---- tasks ---------------------------------------------------------------------------------------------------------
 
-std::uint64_t scheduler::next_id(worker* inside) noexcept {
-  if (inside == nullptr) return ids_.fetch_add(1, base::relaxed);
-  constexpr std::uint64_t block = 256;  // so that workers do not meet on the counter
-  if (inside->next_id_ == inside->last_id_) {
-    inside->next_id_ = ids_.fetch_add(block, base::relaxed);
-    inside->last_id_ = inside->next_id_ + block;
-  }
-  return inside->next_id_++;
-}
-
-record* scheduler::allocate(worker* inside, bool with_handle) noexcept {
-  std::size_t one = 1;
-  record* t = inside != nullptr ? inside->records().take() : records_->acquire(one);
-  if (t == nullptr) return nullptr;
+inline void scheduler::initialize(record* t, std::uint64_t id, bool with_handle) noexcept {
   t->word.reset_for_spawn(with_handle);
   t->references.store(with_handle ? 2 : 1, base::relaxed);
   t->owner = this;
-  t->id = next_id(inside);
+  t->id = id;
+}
+
+record* scheduler::allocate_outside(bool with_handle) noexcept {
+  std::size_t one = 1;
+  record* t = records_->acquire(one);
+  if (t != nullptr) initialize(t, ids_.fetch_add(1, base::relaxed), with_handle);
+  return t;
+}
+
+record* scheduler::allocate(worker& inside, bool with_handle) noexcept {
+  record* t = inside.records_.take();
+  if (t == nullptr) [[unlikely]]
+    return nullptr;
+  constexpr std::uint64_t block = 256;  // so that workers do not meet on the counter
+  if (inside.next_id_ == inside.last_id_) [[unlikely]] {
+    inside.next_id_ = ids_.fetch_add(block, base::relaxed);
+    inside.last_id_ = inside.next_id_ + block;
+  }
+  initialize(t, inside.next_id_++, with_handle);
   return t;
 }
 
@@ -93,19 +99,16 @@ bool scheduler::admit_from_outside() noexcept {
 }
 
 void scheduler::forget_admitted() noexcept {
-  worker* w = this_worker();
-  if (w != nullptr && &w->owner() == this) return;  // inside spawns are counted when they are submitted
   outside_refused_.fetch_add(1, base::seq_cst);
   quiet_.fetch_add(1, base::release);
   base::futex_wake(&quiet_, INT32_MAX);
 }
 
-void scheduler::submit(record* t) noexcept {
+void scheduler::submit(worker* inside, record* t) noexcept {
   t->word.spawned();
-  t->running.store(task::run_state::runnable, base::relaxed);
-  worker* w = this_worker();
-  if (w != nullptr && &w->owner() == this)
-    w->accept_fresh(t);
+  become_runnable(t);
+  if (inside != nullptr) [[likely]]
+    inside->accept_fresh(t);
   else
     inject(t);
 }
@@ -113,9 +116,7 @@ void scheduler::submit(record* t) noexcept {
 void scheduler::schedule(record* t) noexcept {
   worker* w = this_worker();
   if (w != nullptr && &w->owner() == t->owner) return w->accept_woken(t);
-  base::invariant(task::state_word::phase_of(t->word.peek()) == task::phase::active,
-                  "only RUNNABLE tasks may enter a run queue");
-  t->running.store(task::run_state::runnable, base::relaxed);
+  become_runnable(t);
   t->owner->inject(t);
 }
 
@@ -141,8 +142,6 @@ void scheduler::inject_elsewhere(worker& from, record* t) noexcept {
 }
 
 void scheduler::take_overflow(worker& from, chain<record>&& overflow) noexcept {
-  if (overflow.empty()) [[likely]]
-    return;
   from.counters().overflow_batches.add();
   global_.push(std::move(overflow));
 }

@@ -54,9 +54,10 @@ class scheduler {
 
   // --- tasks ------------------------------------------------------------------------------------------------------
   // A record with one reference for the scheduler and, if wanted, one for the handle. nullptr: out of memory.
-  [[nodiscard]] record* allocate(worker* inside, bool with_handle) noexcept;
+  [[nodiscard]] record* allocate(worker& inside, bool with_handle) noexcept;
+  [[nodiscard]] record* allocate_outside(bool with_handle) noexcept;
   void abandon(record* t) noexcept;  // allocated, never submitted
-  void submit(record* t) noexcept;   // INIT -> RUNNABLE and into a queue
+  void submit(worker* inside, record* t) noexcept;  // INIT -> RUNNABLE and into a queue
   [[nodiscard]] bool accepts() const noexcept { return !closing_.load(base::relaxed); }
   // For outside threads: false once shutdown has begun. Otherwise the task to come is counted.
   [[nodiscard]] bool admit_from_outside() noexcept;
@@ -109,7 +110,7 @@ class scheduler {
  private:
   [[nodiscard]] bool all_ended() const noexcept;
   [[nodiscard]] std::uint64_t tasks_with_stacks() const noexcept;
-  [[nodiscard]] std::uint64_t next_id(worker* inside) noexcept;
+  void initialize(record* t, std::uint64_t id, bool with_handle) noexcept;
   void stop_workers() noexcept;
   void retry_starved() noexcept;
 

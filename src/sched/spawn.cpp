@@ -1,7 +1,5 @@
 // The core's half of spawn: a record with room for the body, then into a queue.
-#include <algorithm>
 #include <bit>
-#include <cstring>
 #include <new>
 
 #include "sched/scheduler.hpp"
@@ -13,23 +11,48 @@ namespace {
 
 task::record* as_record(task_head* t) noexcept { return static_cast<task::record*>(t); }
 
-sched::scheduler& choose(sched::scheduler* in, sched::worker* w) {
-  if (in == nullptr) {
-    if (w == nullptr)
-      throw_usage(
-          "weft::spawn was called outside of a runtime: use runtime::spawn from an outside thread, or start with weft::run");
-    return w->owner();
-  }
-  if (in->is_forked_child())
-    throw_usage("this process was forked from the one that runs the runtime; only exec or _exit are possible in it");
-  return *in;
+// The worker we run on, if it belongs to that runtime: then the task goes to its own queue.
+sched::worker* inside(const sched::scheduler& s) noexcept {
+  sched::worker* w = sched::this_worker();
+  return w != nullptr && &w->owner() == &s ? w : nullptr;
 }
 
-// Everything that may throw comes before the record is taken.
-std::size_t checked_stack_size(const attributes* a, sched::scheduler& s) {
-  if (a == nullptr || a->stack_size == 0) return 0;
-  const std::size_t size = context::stack_pool::check_size(a->stack_size);
-  return size == s.stacks().default_size() ? 0 : size;
+bool fits_inline(std::size_t size, std::size_t alignment) noexcept {
+  return size <= task::record::inline_capacity && alignment <= alignof(std::max_align_t);
+}
+
+void give_heap_body(task::record* t, std::size_t size, std::size_t alignment) {
+  t->body = ::operator new(size, std::align_val_t{alignment}, std::nothrow);
+  if (t->body == nullptr) {
+    t->owner->abandon(t);
+    throw std::bad_alloc();
+  }
+  t->heap_body = true;
+  t->body_alignment_log2 = static_cast<std::uint8_t>(std::countr_zero(alignment));
+}
+
+// With attributes, from outside, with a large body: nothing here is in a hurry.
+spawning begin_general(sched::scheduler& s, const attributes* a, std::size_t size, std::size_t alignment,
+                       const operations* ops, bool with_handle) {
+  if (s.is_forked_child())
+    throw_usage("this process was forked from the one that runs the runtime; only exec or _exit are possible in it");
+  std::size_t stack_size = a == nullptr ? 0 : a->stack_size;
+  if (stack_size != 0) stack_size = context::stack_pool::check_size(stack_size);
+  if (stack_size == s.stacks().default_size()) stack_size = 0;
+  sched::worker* w = inside(s);
+  if (w == nullptr && !s.accepts()) throw runtime_stopped();
+  task::record* t = w != nullptr ? s.allocate(*w, with_handle) : s.allocate_outside(with_handle);
+  if (t == nullptr) throw std::bad_alloc();
+  t->ops = ops;
+  t->body = t->inline_body;
+  if (!fits_inline(size, alignment)) give_heap_body(t, size, alignment);
+  t->stack_size = static_cast<std::uint32_t>(stack_size);
+  if (a != nullptr) task::set_name(*t, a->name);
+  if (w == nullptr && !s.admit_from_outside()) {
+    s.abandon(t);
+    throw runtime_stopped();
+  }
+  return {t, t->body};
 }
 
 }  // namespace
@@ -37,43 +60,31 @@ std::size_t checked_stack_size(const attributes* a, sched::scheduler& s) {
 spawning begin_spawn(sched::scheduler* in, const attributes* a, std::size_t size, std::size_t alignment,
                      const operations* ops, bool with_handle) {
   sched::worker* w = sched::this_worker();
-  sched::scheduler& s = choose(in, w);
-  const bool inside = w != nullptr && &w->owner() == &s;
-  const std::size_t stack_size = checked_stack_size(a, s);
-  if (!inside && !s.accepts()) throw runtime_stopped();
-  task::record* t = s.allocate(inside ? w : nullptr, with_handle);
-  if (t == nullptr) throw std::bad_alloc();
-  t->ops = ops;
-  if (size <= task::record::inline_capacity && alignment <= alignof(std::max_align_t)) [[likely]] {
-    t->body = t->inline_body;
-  } else {
-    t->body = ::operator new(size, std::align_val_t{alignment}, std::nothrow);
-    if (t->body == nullptr) {
-      s.abandon(t);
-      throw std::bad_alloc();
+  if (in == nullptr) {
+    if (w == nullptr) [[unlikely]]
+      throw_usage(
+          "weft::spawn was called outside of a runtime: use runtime::spawn from an outside thread, or start with weft::run");
+    in = &w->owner();
+    if (a == nullptr && fits_inline(size, alignment)) [[likely]] {
+      task::record* t = in->allocate(*w, with_handle);
+      if (t == nullptr) [[unlikely]]
+        throw std::bad_alloc();
+      t->ops = ops;
+      t->body = t->inline_body;
+      return {t, t->body};
     }
-    t->heap_body = true;
-    t->body_alignment_log2 = static_cast<std::uint8_t>(std::countr_zero(alignment));
   }
-  if (a != nullptr) {
-    t->stack_size = static_cast<std::uint32_t>(stack_size);
-    task::set_name(*t, a->name);
-  }
-  if (!inside && !s.admit_from_outside()) {
-    s.abandon(t);
-    throw runtime_stopped();
-  }
-  return {t, t->body};
+  return begin_general(*in, a, size, alignment, ops, with_handle);
 }
 
 void commit_spawn(spawning s) noexcept {
   task::record* t = as_record(s.task);
-  t->owner->submit(t);
+  t->owner->submit(inside(*t->owner), t);
 }
 
 void abort_spawn(spawning s) noexcept {
   task::record* t = as_record(s.task);
-  t->owner->forget_admitted();
+  if (inside(*t->owner) == nullptr) t->owner->forget_admitted();
   t->owner->abandon(t);
 }
 

@@ -7,7 +7,7 @@
 namespace weft::inline v1::sched {
 
 void report_unhandled(const record& t, std::exception_ptr error) noexcept {
-  const std::string_view name = t.name[0] != '\0' ? task::name_of(t) : "unnamed";
+  const std::string_view name = t.named ? task::name_of(t) : "unnamed";
   // A handle may outlive its runtime; the handler went with it.
   const bool orphan = task::slab::of(const_cast<record*>(&t))->pool->is_retired();
   if (!orphan && t.owner->options().on_unhandled) {

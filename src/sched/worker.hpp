@@ -106,6 +106,7 @@ class alignas(base::cache_line) worker {
   // worker.cpp: queues and switches
   [[nodiscard]] record* next_local() noexcept;
   [[nodiscard]] record* next_quick() noexcept;
+  void spill(chain<record>& overflow) noexcept;
   void tell_quietly() noexcept;
   void tell() noexcept;
   [[nodiscard]] record* from_inbox() noexcept;
@@ -154,6 +155,13 @@ class alignas(base::cache_line) worker {
   std::unique_ptr<driver> driver_;
   std::thread thread_;
 };
+
+// The claim's winner, or whoever else holds the task, is about to queue it. Checked builds: nothing but an active task that is
+// in no queue may enter one (LS-F2).
+inline void become_runnable(record* t) noexcept {
+  if constexpr (base::checked_build) task::expect_queueable(*t);
+  t->running.store(task::run_state::runnable, base::relaxed);
+}
 
 // The worker whose thread this is, or nullptr. Opaque on purpose: a task may ask before and after a switch and must not get
 // the answer of the thread it left (docs/decisions/0002-migration-safety.md).

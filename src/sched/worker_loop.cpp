@@ -123,7 +123,7 @@ record* worker::steal_from(worker& victim) noexcept {
         t = stolen;
       }
     }
-    scheduler_.take_overflow(*this, std::move(overflow));
+    if (!overflow.empty()) scheduler_.take_overflow(*this, std::move(overflow));
   }
   if (t == nullptr) {
     chain<record> all = victim.inbox_.take_all();

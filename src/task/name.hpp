@@ -13,8 +13,9 @@ inline void set_name(record& t, std::string_view name) noexcept {
   const std::size_t n = std::min(name.size(), name_capacity - 1);
   t.name[n] = '\0';
   if (n != 0) std::memcpy(t.name, name.data(), n);
+  t.named = n != 0;
 }
 
-[[nodiscard]] inline std::string_view name_of(const record& t) noexcept { return t.name; }
+[[nodiscard]] inline std::string_view name_of(const record& t) noexcept { return t.named ? t.name : std::string_view(); }
 
 }  // namespace weft::inline v1::task

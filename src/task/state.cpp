@@ -1,5 +1,7 @@
 #include "task/state.hpp"
 
+#include "task/task.hpp"
+
 namespace weft::inline v1::task {
 
 const char* name_of(phase p) noexcept {
@@ -16,6 +18,21 @@ const char* name_of(phase p) noexcept {
 
 void illegal_transition(const char* from, const char* to) noexcept {
   base::failf("illegal task transition %s -> %s (docs/lifecycle.md, legality matrix)", from, to);
+}
+
+const char* state_name(const record& t) noexcept {
+  const phase p = state_word::phase_of(t.word.peek());
+  if (p != phase::active) return name_of(p);
+  return t.running.load(base::relaxed) == run_state::running ? "RUNNING" : "RUNNABLE";
+}
+
+void expect_queueable(const record& t) noexcept {
+  if (state_word::phase_of(t.word.peek()) != phase::active) illegal_transition(state_name(t), "RUNNABLE (in a run queue)");
+}
+
+void expect_runnable(const record& t, const char* to) noexcept {
+  if (state_word::phase_of(t.word.peek()) != phase::active || t.running.load(base::relaxed) != run_state::runnable)
+    illegal_transition(state_name(t), to);
 }
 
 }  // namespace weft::inline v1::task

@@ -150,7 +150,7 @@ class state_word {
   [[nodiscard]] finish_result finish(phase final_phase) noexcept {
     std::uint64_t w = peek();
     for (;;) {
-      expect(w, phase::active, name_of(final_phase));
+      expect(w, phase::active, "DONE or CANCELLED");
       // release: publishes the result to join(); acquire: pairs with add_joiner(), whose node is then seen.
       if (word_.compare_exchange_weak(w, with_phase(w, final_phase), base::order<"state.finish">(base::acq_rel),
                                       base::relaxed))

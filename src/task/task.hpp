@@ -65,38 +65,51 @@ struct wait_site {
 inline constexpr std::size_t record_size = 320;
 inline constexpr std::size_t name_capacity = 32;
 
+// Ordered by use: a task that runs to its end without parking touches three cache lines, which matters when it was stolen.
 struct alignas(base::cache_line) record : parkable, detail::task_head {
   explicit record(ticket first) noexcept : parkable(kind::fiber, phase::init, first) {}
 
-  // --- touched by every switch ---
-  void* sp = nullptr;                       // saved context while not running
-  base::plain<record*> next{nullptr};       // link of whatever queue holds it
-  context::stack* stack = nullptr;          // attached at first run
-  const detail::operations* ops = nullptr;  // what to call on the typed body
-  void* body = nullptr;                     // closure and result: inline below, or on the heap
+  // Where the switch stores it; nobody else writes it then.
+  [[nodiscard]] void** sp_address() noexcept { return reinterpret_cast<void**>(&sp); }
+
+  // --- first line: every switch ---
+  base::atomic<void*> sp{nullptr};            // saved context while not running; others read it as a hint
+  base::plain<record*> next{nullptr};         // link of whatever queue holds it
+  context::stack* stack = nullptr;            // attached at first run
+  const detail::operations* ops = nullptr;    // what to call on the typed body
+  void* body = nullptr;                       // closure and result: inline below, or on the heap
   // --- second line ---
   exception_state exceptions;
   base::atomic<run_state> running{run_state::runnable};
   std::uint8_t shields = 0;
   bool heap_body = false;
-  std::uint8_t body_alignment_log2 = 0;     // of a heap body
+  std::uint8_t body_alignment_log2 = 0;       // of a heap body
   base::atomic<std::uint32_t> references{0};
-  sched::scheduler* owner = nullptr;        // the runtime it belongs to
-  wait::node* join_list = nullptr;          // under join_lock
+  sched::scheduler* owner = nullptr;          // the runtime it belongs to
+  wait::node* join_list = nullptr;            // under join_lock
   base::lock join_lock;
-  std::uint32_t stack_size = 0;             // 0: the default class
+  std::uint32_t stack_size = 0;               // 0: the default class
   std::uint64_t id = 0;
+  bool named = false;
+  // --- third line on ---
+  static constexpr std::size_t inline_capacity = 104;
+  alignas(16) std::byte inline_body[inline_capacity];
   // --- cold ---
   wait_site site;
-  void* locals = nullptr;                   // room: task-local values
-  void* scope = nullptr;                    // room: scope link
-  void* dispatcher = nullptr;               // room: dispatcher
-  char name[name_capacity] = {};            // "" = unnamed
-
-  static constexpr std::size_t inline_capacity = 112;
-  alignas(16) std::byte inline_body[inline_capacity];
+  void* locals = nullptr;                     // room: task-local values
+  void* scope = nullptr;                      // room: scope link
+  void* dispatcher = nullptr;                 // room: dispatcher
+  char name[name_capacity] = {};              // if named
 };
 
+static_assert(offsetof(record, exceptions) == 64 && offsetof(record, inline_body) == 128);
 static_assert(sizeof(record) == record_size, "records are sized for a million parked tasks; see docs/performance.md");
+
+// INIT, RUNNABLE, RUNNING, PARKING, PARKED, DONE or CANCELLED.
+[[nodiscard]] const char* state_name(const record& t) noexcept;
+
+// Both abort with the names of the two states unless the step is legal.
+void expect_queueable(const record& t) noexcept;                 // RUNNING or just claimed -> RUNNABLE
+void expect_runnable(const record& t, const char* to) noexcept;  // RUNNABLE -> RUNNING
 
 }  // namespace weft::inline v1::task

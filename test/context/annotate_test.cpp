@@ -87,7 +87,7 @@ TEST(Annotate, flows_that_hand_data_to_each_other_and_to_other_threads_are_no_ra
   fiber first(*one, [&](fiber& self) {
     for (;;) {
       shared.push_back(1);
-      second.resume();
+      second.resume_from(self.on().annotations);
       self.suspend();
     }
   });
@@ -99,9 +99,11 @@ TEST(Annotate, the_sanitizer_lets_go_of_flows_that_ended) {
   stack_pool pool;
   borrowed_stack on(pool);
   int ran = 0;
+  flow thread;
+  thread.adopt_thread();
   for (int i = 0; i < 20'000; ++i) {  // more than TSan has room for at a time
     fiber f(*on, [&](fiber&) { ++ran; });
-    f.resume();
+    f.resume_from(thread);
   }
   EXPECT_EQ(ran, 20'000);
 }

@@ -24,11 +24,17 @@ class fiber {
 
   // From any thread; returns when the body suspends or ends.
   void resume() {
-    resumer_.adopt_thread();
-    context::switch_flow(&resumer_sp_, resumer_, sp_, stack_.annotations, this);
+    context::flow thread;
+    thread.adopt_thread();
+    resume_from(thread);
+  }
+  // From another fiber: resume_from(self.on().annotations).
+  void resume_from(context::flow& resumer) {
+    resumer_ = &resumer;
+    context::switch_flow(&resumer_sp_, resumer, sp_, stack_.annotations, this);
   }
   // Inside the body.
-  void suspend() { context::switch_flow(&sp_, stack_.annotations, resumer_sp_, resumer_, this); }
+  void suspend() { context::switch_flow(&sp_, stack_.annotations, resumer_sp_, *resumer_, this); }
 
   [[nodiscard]] bool done() const { return done_; }
   [[nodiscard]] const void* sp() const { return sp_; }
@@ -39,14 +45,14 @@ class fiber {
     context::entered(stack_.annotations);
     body_(*this);
     done_ = true;
-    context::switch_flow(&sp_, stack_.annotations, resumer_sp_, resumer_, this, true);
+    context::switch_flow(&sp_, stack_.annotations, resumer_sp_, *resumer_, this, true);
   }
 
   context::stack& stack_;
   std::function<void(fiber&)> body_;
   void* sp_ = nullptr;
   void* resumer_sp_ = nullptr;
-  context::flow resumer_;
+  context::flow* resumer_ = nullptr;
   bool done_ = false;
 };
 

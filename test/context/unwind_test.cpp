@@ -83,14 +83,17 @@ TEST(Unwind, a_backtrace_ends_at_the_entry_and_stays_on_its_stack) {
 }
 
 #if !defined(WEFT_BOOST_SWITCH)
+void *here, *there, *callers_frame;
+
+void note_callers_frame(void*) {
+  callers_frame = *static_cast<void**>(__builtin_frame_address(0));
+  jump(&there, here, nullptr);
+}
+
 TEST(Unwind, the_chain_of_frame_pointers_ends_at_the_entry_NoAsan_NoTsan) {
   stack_pool pool;
   borrowed_stack on(pool);
-  static void *here, *there, *callers_frame;
-  there = prepare(on->top(), [](void*) {
-    callers_frame = *static_cast<void**>(__builtin_frame_address(0));
-    jump(&there, here, nullptr);
-  });
+  there = prepare(on->top(), note_callers_frame);
   callers_frame = &here;
   jump(&here, there, nullptr);
   EXPECT_EQ(callers_frame, nullptr);

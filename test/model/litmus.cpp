@@ -35,25 +35,25 @@ static void store_buffering(memory_order st, memory_order ld, bool fence1, bool 
   join_all();
   outcome("%d%d", r1, r2);
 }
-MODEL_TEST(sb_relaxed_allows_00, .preemptions = -1, .outcomes = "00 01 10 11") {
+MODEL_TEST(sb_relaxed_allows_00, .preemptions = -1, .old_reads = -1, .outcomes = "00 01 10 11") {
   store_buffering(relaxed, relaxed, false, false);
 }
-MODEL_TEST(sb_release_acquire_allows_00, .preemptions = -1, .outcomes = "00 01 10 11") {
+MODEL_TEST(sb_release_acquire_allows_00, .preemptions = -1, .old_reads = -1, .outcomes = "00 01 10 11") {
   store_buffering(release, acquire, false, false);
 }
-MODEL_TEST(sb_seq_cst_forbids_00, .preemptions = -1, .outcomes = "01 10 11") {
+MODEL_TEST(sb_seq_cst_forbids_00, .preemptions = -1, .old_reads = -1, .outcomes = "01 10 11") {
   store_buffering(seq_cst, seq_cst, false, false);
 }
-MODEL_TEST(sb_two_fences_forbid_00, .preemptions = -1, .outcomes = "01 10 11") {
+MODEL_TEST(sb_two_fences_forbid_00, .preemptions = -1, .old_reads = -1, .outcomes = "01 10 11") {
   store_buffering(relaxed, relaxed, true, true);
 }
-MODEL_TEST(sb_one_fence_allows_00, .preemptions = -1, .outcomes = "00 01 10 11") {
+MODEL_TEST(sb_one_fence_allows_00, .preemptions = -1, .old_reads = -1, .outcomes = "00 01 10 11") {
   store_buffering(relaxed, relaxed, true, false);
 }
-MODEL_TEST(sb_seq_cst_stores_alone_allow_00, .preemptions = -1, .outcomes = "00 01 10 11") {
+MODEL_TEST(sb_seq_cst_stores_alone_allow_00, .preemptions = -1, .old_reads = -1, .outcomes = "00 01 10 11") {
   store_buffering(seq_cst, relaxed, false, false);
 }
-MODEL_TEST(sb_fence_and_seq_cst_operations_forbid_00, .preemptions = -1, .outcomes = "01 10 11") {
+MODEL_TEST(sb_fence_and_seq_cst_operations_forbid_00, .preemptions = -1, .old_reads = -1, .outcomes = "01 10 11") {
   two v;
   int r1 = 9, r2 = 9;
   thread([&] {
@@ -87,35 +87,35 @@ static void message_passing(memory_order st, memory_order ld, bool release_fence
   join_all();
   outcome("%d%d", r1, r2);
 }
-MODEL_TEST(mp_relaxed_allows_10, .preemptions = -1, .outcomes = "00 01 10 11") {
+MODEL_TEST(mp_relaxed_allows_10, .preemptions = -1, .old_reads = -1, .outcomes = "00 01 10 11") {
   message_passing(relaxed, relaxed, false, false);
 }
-MODEL_TEST(mp_release_acquire_forbids_10, .preemptions = -1, .outcomes = "00 01 11") {
+MODEL_TEST(mp_release_acquire_forbids_10, .preemptions = -1, .old_reads = -1, .outcomes = "00 01 11") {
   message_passing(release, acquire, false, false);
 }
-MODEL_TEST(mp_release_alone_allows_10, .preemptions = -1, .outcomes = "00 01 10 11") {
+MODEL_TEST(mp_release_alone_allows_10, .preemptions = -1, .old_reads = -1, .outcomes = "00 01 10 11") {
   message_passing(release, relaxed, false, false);
 }
-MODEL_TEST(mp_acquire_alone_allows_10, .preemptions = -1, .outcomes = "00 01 10 11") {
+MODEL_TEST(mp_acquire_alone_allows_10, .preemptions = -1, .old_reads = -1, .outcomes = "00 01 10 11") {
   message_passing(relaxed, acquire, false, false);
 }
-MODEL_TEST(mp_fence_to_fence_forbids_10, .preemptions = -1, .outcomes = "00 01 11") {
+MODEL_TEST(mp_fence_to_fence_forbids_10, .preemptions = -1, .old_reads = -1, .outcomes = "00 01 11") {
   message_passing(relaxed, relaxed, true, true);
 }
-MODEL_TEST(mp_fence_to_acquire_forbids_10, .preemptions = -1, .outcomes = "00 01 11") {
+MODEL_TEST(mp_fence_to_acquire_forbids_10, .preemptions = -1, .old_reads = -1, .outcomes = "00 01 11") {
   message_passing(relaxed, acquire, true, false);
 }
-MODEL_TEST(mp_release_to_fence_forbids_10, .preemptions = -1, .outcomes = "00 01 11") {
+MODEL_TEST(mp_release_to_fence_forbids_10, .preemptions = -1, .old_reads = -1, .outcomes = "00 01 11") {
   message_passing(release, relaxed, false, true);
 }
-MODEL_TEST(mp_one_fence_allows_10, .preemptions = -1, .outcomes = "00 01 10 11") {
+MODEL_TEST(mp_one_fence_allows_10, .preemptions = -1, .old_reads = -1, .outcomes = "00 01 10 11") {
   message_passing(relaxed, relaxed, true, false);
 }
 
 // ---- load buffering: r1=x; y=1 || r2=y; x=1.   C++ allows 11 with relaxed; the explorer executes in program order and never
 // reads from the future, so it does not see it (and no out-of-thin-air values either).
 
-MODEL_TEST(lb_relaxed_11_is_not_explored, .preemptions = -1, .outcomes = "00 01 10") {
+MODEL_TEST(lb_relaxed_11_is_not_explored, .preemptions = -1, .old_reads = -1, .outcomes = "00 01 10") {
   two v;
   int r1 = 9, r2 = 9;
   thread([&] {
@@ -160,13 +160,13 @@ static void iriw(memory_order st, memory_order ld, bool fences) {
   join_all();
   outcome("%d%d%d%d", a, b, c, d);
 }
-MODEL_TEST(iriw_release_acquire_allows_1010, .preemptions = -1, .outcomes = all16.c_str()) {
+MODEL_TEST(iriw_release_acquire_allows_1010, .preemptions = -1, .old_reads = -1, .outcomes = all16.c_str()) {
   iriw(release, acquire, false);
 }
-MODEL_TEST(iriw_seq_cst_forbids_1010, .preemptions = -1, .outcomes = all_but_1010.c_str()) {
+MODEL_TEST(iriw_seq_cst_forbids_1010, .preemptions = -1, .old_reads = -1, .outcomes = all_but_1010.c_str()) {
   iriw(seq_cst, seq_cst, false);
 }
-MODEL_TEST(iriw_fences_forbid_1010, .preemptions = -1, .outcomes = all_but_1010.c_str()) {
+MODEL_TEST(iriw_fences_forbid_1010, .preemptions = -1, .old_reads = -1, .outcomes = all_but_1010.c_str()) {
   iriw(relaxed, relaxed, true);
 }
 
@@ -187,22 +187,22 @@ static void two_plus_two_w(memory_order st, bool fences) {
   join_all();
   outcome("%d%d", v.x.load(relaxed), v.y.load(relaxed));
 }
-MODEL_TEST(two_plus_two_w_relaxed_allows_11, .preemptions = -1, .outcomes = "11 12 21 22") {
+MODEL_TEST(two_plus_two_w_relaxed_allows_11, .preemptions = -1, .old_reads = -1, .outcomes = "11 12 21 22") {
   two_plus_two_w(relaxed, false);
 }
-MODEL_TEST(two_plus_two_w_release_allows_11, .preemptions = -1, .outcomes = "11 12 21 22") {
+MODEL_TEST(two_plus_two_w_release_allows_11, .preemptions = -1, .old_reads = -1, .outcomes = "11 12 21 22") {
   two_plus_two_w(release, false);
 }
-MODEL_TEST(two_plus_two_w_seq_cst_forbids_11, .preemptions = -1, .outcomes = "12 21 22") {
+MODEL_TEST(two_plus_two_w_seq_cst_forbids_11, .preemptions = -1, .old_reads = -1, .outcomes = "12 21 22") {
   two_plus_two_w(seq_cst, false);
 }
-MODEL_TEST(two_plus_two_w_fences_forbid_11, .preemptions = -1, .outcomes = "12 21 22") {
+MODEL_TEST(two_plus_two_w_fences_forbid_11, .preemptions = -1, .old_reads = -1, .outcomes = "12 21 22") {
   two_plus_two_w(relaxed, true);
 }
 
 // ---- S: x=2; y=1 rel || r=y acq; x=1.   Outcome r, final x; 12 forbidden.   R: x=1; y=1 || y=2; r=x.   Outcome final y, r.
 
-MODEL_TEST(s_forbids_12, .preemptions = -1, .outcomes = "01 02 11") {
+MODEL_TEST(s_forbids_12, .preemptions = -1, .old_reads = -1, .outcomes = "01 02 11") {
   two v;
   int r = 9;
   thread([&] {
@@ -232,12 +232,12 @@ static void r_shape(bool fences) {
   join_all();
   outcome("%d%d", v.y.load(relaxed), r);
 }
-MODEL_TEST(r_relaxed_allows_20, .preemptions = -1, .outcomes = "10 11 20 21") { r_shape(false); }
-MODEL_TEST(r_fences_forbid_20, .preemptions = -1, .outcomes = "10 11 21") { r_shape(true); }
+MODEL_TEST(r_relaxed_allows_20, .preemptions = -1, .old_reads = -1, .outcomes = "10 11 20 21") { r_shape(false); }
+MODEL_TEST(r_fences_forbid_20, .preemptions = -1, .old_reads = -1, .outcomes = "10 11 21") { r_shape(true); }
 
 // ---- WRC: x=1 || r1=x; y=1 rel || r2=y acq; r3=x.   110 forbidden: what the second thread has read is passed on.
 
-MODEL_TEST(wrc_forbids_110, .preemptions = -1, .outcomes = "000 001 010 011 100 101 111") {
+MODEL_TEST(wrc_forbids_110, .preemptions = -1, .old_reads = -1, .outcomes = "000 001 010 011 100 101 111") {
   two v;
   int r1 = 9, r2 = 9, r3 = 9;
   thread([&] { v.x.store(1, relaxed); });
@@ -255,7 +255,7 @@ MODEL_TEST(wrc_forbids_110, .preemptions = -1, .outcomes = "000 001 010 011 100 
 
 // ---- coherence, all relaxed
 
-MODEL_TEST(corr_reads_do_not_go_back, .preemptions = -1, .outcomes = "00 01 02 11 12 22") {
+MODEL_TEST(corr_reads_do_not_go_back, .preemptions = -1, .old_reads = -1, .outcomes = "00 01 02 11 12 22") {
   atomic<int> x{0};
   int r1 = 9, r2 = 9;
   thread([&] {
@@ -280,7 +280,7 @@ static std::string agreeing() {
   return all;
 }
 static const std::string agreeing_pairs = agreeing();
-MODEL_TEST(corr_two_readers_agree_on_the_order, .preemptions = -1, .outcomes = agreeing_pairs.c_str()) {
+MODEL_TEST(corr_two_readers_agree_on_the_order, .preemptions = -1, .old_reads = -1, .outcomes = agreeing_pairs.c_str()) {
   atomic<int> x{0};
   int a = 9, b = 9, c = 9, d = 9;
   thread([&] { x.store(1, relaxed); });
@@ -296,7 +296,7 @@ MODEL_TEST(corr_two_readers_agree_on_the_order, .preemptions = -1, .outcomes = a
   join_all();
   outcome("%d%d%d%d", a, b, c, d);
 }
-MODEL_TEST(coww_later_store_stays, .preemptions = -1, .outcomes = "2") {
+MODEL_TEST(coww_later_store_stays, .preemptions = -1, .old_reads = -1, .outcomes = "2") {
   atomic<int> x{0};
   thread([&] {
     x.store(1, relaxed);
@@ -305,7 +305,7 @@ MODEL_TEST(coww_later_store_stays, .preemptions = -1, .outcomes = "2") {
   join_all();
   outcome("%d", x.load(relaxed));
 }
-MODEL_TEST(corw_store_goes_behind_what_was_read, .preemptions = -1, .outcomes = "01 02 21") {
+MODEL_TEST(corw_store_goes_behind_what_was_read, .preemptions = -1, .old_reads = -1, .outcomes = "01 02 21") {
   atomic<int> x{0};
   int r = 9;
   thread([&] {
@@ -316,7 +316,7 @@ MODEL_TEST(corw_store_goes_behind_what_was_read, .preemptions = -1, .outcomes = 
   join_all();
   outcome("%d%d", r, x.load(relaxed));
 }
-MODEL_TEST(cowr_own_store_is_not_skipped, .preemptions = -1, .outcomes = "11 12 22") {
+MODEL_TEST(cowr_own_store_is_not_skipped, .preemptions = -1, .old_reads = -1, .outcomes = "11 12 22") {
   atomic<int> x{0};
   int r = 9;
   thread([&] {
@@ -330,14 +330,14 @@ MODEL_TEST(cowr_own_store_is_not_skipped, .preemptions = -1, .outcomes = "11 12 
 
 // ---- read-modify-writes
 
-MODEL_TEST(rmw_is_atomic, .preemptions = -1, .outcomes = "012 021 102 120 201 210") {
+MODEL_TEST(rmw_is_atomic, .preemptions = -1, .old_reads = -1, .outcomes = "012 021 102 120 201 210") {
   atomic<int> x{0};
   int r[3] = {9, 9, 9};
   for (int i = 0; i < 3; ++i) thread([&, i] { r[i] = x.fetch_add(1, relaxed); });
   join_all();
   outcome("%d%d%d", r[0], r[1], r[2]);
 }
-MODEL_TEST(rmw_and_store, .preemptions = -1, .outcomes = "05 56") {
+MODEL_TEST(rmw_and_store, .preemptions = -1, .old_reads = -1, .outcomes = "05 56") {
   atomic<int> x{0};  // x+=1 || x=5.   Outcome: old value, final
   int r = 9;
   thread([&] { r = x.fetch_add(1, relaxed); });
@@ -345,7 +345,7 @@ MODEL_TEST(rmw_and_store, .preemptions = -1, .outcomes = "05 56") {
   join_all();
   outcome("%d%d", r, x.load(relaxed));
 }
-MODEL_TEST(failed_cas_may_be_old, .preemptions = -1, .outcomes = "00 01 10 11") {
+MODEL_TEST(failed_cas_may_be_old, .preemptions = -1, .old_reads = -1, .outcomes = "00 01 10 11") {
   two v;  // x=1; y=1 || r1=y; cas(x: 7 -> 8) fails and reads r2
   int r1 = 9, r2 = 7;
   thread([&] {
@@ -359,7 +359,7 @@ MODEL_TEST(failed_cas_may_be_old, .preemptions = -1, .outcomes = "00 01 10 11") 
   join_all();
   outcome("%d%d", r1, r2);
 }
-MODEL_TEST(sb_with_rmw_allows_00, .preemptions = -1, .outcomes = "00 01 10 11") {
+MODEL_TEST(sb_with_rmw_allows_00, .preemptions = -1, .old_reads = -1, .outcomes = "00 01 10 11") {
   two v;  // an acq_rel read-modify-write is no store-load barrier
   int r1 = 9, r2 = 9;
   thread([&] {
@@ -396,9 +396,9 @@ static void release_sequence(bool rmw) {
   join_all();
   outcome("%d%d", r, d);
 }
-MODEL_TEST(release_sequence_through_rmw, .preemptions = -1, .outcomes = "09 19 21") { release_sequence(true); }
-MODEL_TEST(release_sequence_broken_by_store, .preemptions = -1, .fails = "data race") { release_sequence(false); }
-MODEL_TEST(release_sequence_not_through_own_relaxed_store, .preemptions = -1, .fails = "data race") {
+MODEL_TEST(release_sequence_through_rmw, .preemptions = -1, .old_reads = -1, .outcomes = "09 19 21") { release_sequence(true); }
+MODEL_TEST(release_sequence_broken_by_store, .preemptions = -1, .old_reads = -1, .fails = "data race") { release_sequence(false); }
+MODEL_TEST(release_sequence_not_through_own_relaxed_store, .preemptions = -1, .old_reads = -1, .fails = "data race") {
   plain<int> data{0};  // was allowed until C++17
   atomic<int> x{0};
   thread([&] {
@@ -414,9 +414,9 @@ MODEL_TEST(release_sequence_not_through_own_relaxed_store, .preemptions = -1, .f
 
 // ---- the bound restricts schedules, not what a load may see
 
-MODEL_TEST(sb_weak_outcome_needs_no_preemption, .preemptions = 0, .outcomes = "00 01 10") {
+MODEL_TEST(sb_weak_outcome_needs_no_preemption, .preemptions = 0, .old_reads = -1, .outcomes = "00 01 10") {
   store_buffering(relaxed, relaxed, false, false);
 }
-MODEL_TEST(sb_one_preemption, .preemptions = 1, .outcomes = "00 01 10 11") {
+MODEL_TEST(sb_one_preemption, .preemptions = 1, .old_reads = -1, .outcomes = "00 01 10 11") {
   store_buffering(relaxed, relaxed, false, false);
 }

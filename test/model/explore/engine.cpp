@@ -26,6 +26,7 @@ ending engine::execute(void (*body)(void*), void* argument, bool trace) {
   choices.begin_execution();
   for (virtual_thread& t : threads_) t = virtual_thread{};
   preemptions_left_ = limit.preemptions;
+  old_reads_left_ = limit.old_reads;
   spurious_left_ = limit.spurious;
   weak_left_ = limit.weak_failures;
   early_left_ = limit.early_timeouts;
@@ -121,12 +122,16 @@ void engine::join_all() noexcept {
 
 // ---- who goes on
 
-std::uint8_t engine::able() const {
+std::uint8_t engine::able() {
   unsigned mask = 0;
   bool all_finished = true;
   for (int t = 0; t < thread_count_; ++t) {
     const virtual_thread& v = threads_[t];
     if (v.state == status::ready) mask |= 1u << t;
+    if (v.state == status::locking) {
+      const object* o = memory.find(v.sleeps_on);
+      if (o == nullptr || !o->alive || o->order.back().value == 0) mask |= 1u << t;
+    }
     if (v.state != status::finished && v.state != status::joining) all_finished = false;
   }
   if (all_finished)
@@ -187,7 +192,8 @@ void engine::run_somebody(bool private_step) noexcept {
     stepped();
     return;
   }
-  if (choices.in_new_territory() && choices.known(state_hash(me_may ? me : -1), bounded ? preemptions_left_ : 0))
+  if (choices.in_new_territory() && choices.known(state_hash(me_may ? me : -1), bounded ? preemptions_left_ : 0,
+                                                limit.old_reads < 0 ? 0 : old_reads_left_))
     leave(ending::known_state);
   const int next = list[choices.choose_thread(list, n, me_may)];
   if (me_may && next != me) --preemptions_left_;
@@ -294,6 +300,35 @@ int engine::wake(const void* word_address, int count) noexcept {
   return woken;
 }
 
+void engine::wait_for_lock(const void* word_address, where w) noexcept {
+  virtual_thread& me = threads_[current_];
+  me.at = w;
+  ++steps_;
+  if (++steps_here_ > limit.steps) fail("livelock: %u steps and no end", limit.steps);
+  me.state = status::locking;
+  me.sleeps_on = word_address;
+  const object* o = memory.find(word_address);
+  if (me.primed_by >= 0) {
+    switch_to(std::exchange(me.primed_by, -1));
+    stepped();
+  } else if (me.goes_on && (able() >> current_ & 1) != 0) {
+    me.goes_on = false;
+  } else if (thread_count_ > 1 || (able() >> current_ & 1) == 0) {
+    me.goes_on = false;
+    run_somebody(use_sharing && o != nullptr && shared.needs_no_switch(o->uid, current_, false));
+  }
+  me.state = status::ready;
+  me.sleeps_on = nullptr;
+  memory.event(current_, 0x10c4);
+}
+
+place_option engine::pick_store() noexcept {
+  if (old_reads_left_ == 0) return options_[0];
+  const int i = choices.choose(static_cast<int>(options_.size()));
+  if (i != 0 && old_reads_left_ > 0) --old_reads_left_;
+  return options_[static_cast<std::size_t>(i)];
+}
+
 bool engine::may_fail_weakly() noexcept {
   if (weak_left_ == 0 || choices.choose(2) == 0) return false;
   --weak_left_;
@@ -307,6 +342,9 @@ void engine::deadlock(std::uint8_t late) noexcept {
   int used = 0;
   for (int t = 0; t < thread_count_; ++t) {
     const virtual_thread& v = threads_[t];
+    if (v.state == status::locking)
+      used += std::snprintf(text + used, sizeof text - static_cast<std::size_t>(used), "\n    T%d waits for a lock at %s:%u", t,
+                            v.at.file_name(), v.at.line());
     if (v.state != status::sleeping) continue;
     used += std::snprintf(text + used, sizeof text - static_cast<std::size_t>(used), "\n    T%d in futex_wait%s at %s:%u", t,
                           (late >> t & 1) != 0 ? " (with a deadline)" : "", v.at.file_name(), v.at.line());

@@ -18,6 +18,7 @@ enum class ending : std::uint8_t { completed, known_state, failed };
 
 struct limits {
   int preemptions = 3;      // < 0: no bound
+  int old_reads = 3;        // loads that do not return the newest store, per execution; < 0: no bound
   std::uint32_t steps = 3000;
   int spurious = 0;         // futex waits that may return for no reason, per execution
   int weak_failures = 0;    // compare_exchange_weak that may fail for no reason, per execution
@@ -52,8 +53,11 @@ class engine {
   void relax(where) noexcept;
   void sleep(const void* word, bool has_deadline) noexcept;
   int wake(const void* word, int count) noexcept;
+  void wait_for_lock(const void* word, where) noexcept;
   object& atomic_object(const void* address, word initial, bool write, where) noexcept;
   int pick(int n) noexcept { return choices.choose(n); }
+  // One of options(), which begin with the newest store.
+  place_option pick_store() noexcept;
   int current() const { return current_; }
   where last_step() const { return threads_[current_].at; }
   host_vector<place_option>& options() { return options_; }
@@ -65,7 +69,7 @@ class engine {
       __attribute__((format(printf, 5, 6)));
 
  private:
-  enum class status : std::uint8_t { unused, ready, sleeping, joining, finished };
+  enum class status : std::uint8_t { unused, ready, sleeping, locking, joining, finished };
   enum class resumed_by : std::uint8_t { wake, timeout, nothing };
   struct virtual_thread {
     boost::context::detail::fcontext_t context = nullptr;
@@ -94,7 +98,7 @@ class engine {
   void switch_to(int thread) noexcept;
   // Chooses who goes on; returns when the caller is chosen. `private_step`: the caller itself, without trying others.
   void run_somebody(bool private_step = false) noexcept;
-  std::uint8_t able() const;     // could go on without anybody's help
+  std::uint8_t able();     // could go on without anybody's help
   std::uint8_t fair(std::uint8_t able) const;
   void stepped() noexcept;
   [[noreturn]] void deadlock(std::uint8_t sleepers_with_deadline) noexcept;
@@ -105,7 +109,7 @@ class engine {
   int current_ = -1;
   boost::context::detail::fcontext_t controller_ = nullptr;
   ending ending_ = ending::completed;
-  int preemptions_left_ = 0;
+  int preemptions_left_ = 0, old_reads_left_ = 0;
   int spurious_left_ = 0, weak_left_ = 0, early_left_ = 0;
   std::uint64_t steps_ = 0;
   std::uint32_t steps_here_ = 0;

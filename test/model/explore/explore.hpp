@@ -26,6 +26,7 @@ namespace explore {
 
 struct options {
   int preemptions = 3;          // < 0: no bound
+  int old_reads = 3;            // loads that do not return the newest store, per execution; < 0: no bound
   unsigned steps = 3000;        // more is a livelock
   int spurious = 0;             // futex waits that may return for no reason
   int weak_failures = 0;        // compare_exchange_weak that may fail for no reason

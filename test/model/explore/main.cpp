@@ -23,10 +23,11 @@ mutation_point* first_point = nullptr;
 const test* running = nullptr;
 
 const char* const usage =
-    R"(usage: %s [--list] [--points] [--filter=TEXT] [--preemptions=N] [--random=N]
-          [--replay='TEST;BOUND;CHOICES'] [--stop-at-first]
+    R"(usage: %s [--list] [--points] [--filter=TEXT] [--preemptions=N] [--old-reads=N] [--random=N]
+          [--replay='TEST;BOUND;BOUND;CHOICES'] [--stop-at-first]
   --points         the mutation points compiled in, with their kind; WEFT_MUTATION=name makes one active
   --preemptions=N  another bound than the tests ask for (-1: none)
+  --old-reads=N    likewise for loads that do not return the newest store
   --random=N       N random schedules per test instead of all
   --replay         one execution again, with its trace; WEFT_REPLAY in the environment does the same
 )";
@@ -36,8 +37,8 @@ void crashed(int) {
   const char text[] = "\ncrashed (SIGSEGV); replay with --replay='";
   if (write(1, text, sizeof text - 1) < 0) _exit(1);
   if (running != nullptr && write(1, running->name, std::strlen(running->name)) < 0) _exit(1);
-  char bound[16];
-  const int n = std::snprintf(bound, sizeof bound, ";%d;", the_engine.limit.preemptions);
+  char bound[32];
+  const int n = std::snprintf(bound, sizeof bound, ";%d;%d;", the_engine.limit.preemptions, the_engine.limit.old_reads);
   if (write(1, bound, static_cast<std::size_t>(n)) < 0) _exit(1);
   the_engine.choices.print_replay(1);
   if (write(1, "'\n", 2) < 0) _exit(1);
@@ -61,9 +62,12 @@ void print_report(const test& t, const report& r, const options& o) {
   const double rate = r.seconds > 0 ? static_cast<double>(r.executions) / r.seconds : 0;
   char bound[32];
   if (o.random != 0) std::snprintf(bound, sizeof bound, "random");
-  else if (o.preemptions < 0) std::snprintf(bound, sizeof bound, "no bound");
-  else std::snprintf(bound, sizeof bound, "bound %d", o.preemptions);
-  std::printf("%s %-44s %-8s %9llu executions (%llu pruned), %llu states, %.2f s, %.0f/s\n", r.ok ? "ok  " : "FAIL", t.name,
+  else {
+    const std::string p = o.preemptions < 0 ? "-" : std::to_string(o.preemptions);
+    const std::string r_ = o.old_reads < 0 ? "-" : std::to_string(o.old_reads);
+    std::snprintf(bound, sizeof bound, "bounds %s/%s", p.c_str(), r_.c_str());
+  }
+  std::printf("%s %-44s %-10s %9llu executions (%llu pruned), %llu states, %.2f s, %.0f/s\n", r.ok ? "ok  " : "FAIL", t.name,
               bound, static_cast<unsigned long long>(r.executions), static_cast<unsigned long long>(r.pruned),
               static_cast<unsigned long long>(r.states), r.seconds, rate);
 }
@@ -96,7 +100,7 @@ int main_of_tests(int argc, char** argv) {
   const char* again = std::getenv("WEFT_REPLAY");
   bool stop = false;
   options change;
-  bool bound = false;
+  bool bound = false, old_bound = false;
   for (int i = 1; i < argc; ++i) {
     const std::string a = argv[i];
     if (a == "--list") {
@@ -109,6 +113,7 @@ int main_of_tests(int argc, char** argv) {
     }
     if (a.starts_with("--filter=")) filter = argv[i] + 9;
     else if (a.starts_with("--preemptions=")) change.preemptions = std::atoi(argv[i] + 14), bound = true;
+    else if (a.starts_with("--old-reads=")) change.old_reads = std::atoi(argv[i] + 12), old_bound = true;
     else if (a.starts_with("--random=")) change.random = std::strtoull(argv[i] + 9, nullptr, 10);
     else if (a.starts_with("--replay=")) again = argv[i] + 9;
     else if (a == "--stop-at-first") stop = true;
@@ -136,6 +141,7 @@ int main_of_tests(int argc, char** argv) {
     if (filter != nullptr && std::strstr(t->name, filter) == nullptr) continue;
     options o = t->how;
     if (bound) o.preemptions = change.preemptions;
+    if (old_bound) o.old_reads = change.old_reads;
     if (change.random != 0 && o.outcomes == nullptr) o.random = change.random;
     running = t;
     const report r = run(t->name, o, t->body);

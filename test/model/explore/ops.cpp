@@ -76,7 +76,7 @@ word load(const void* address, word initial, memory_order m, where w) noexcept {
   e.point(address, m == std::memory_order_seq_cst ? engine::access::write : engine::access::load, w);
   object& o = e.atomic_object(address, initial, m == std::memory_order_seq_cst, w);
   e.memory.load_options(e.current(), o, m, e.options());
-  const std::uint32_t index = e.options()[static_cast<std::size_t>(e.pick(static_cast<int>(e.options().size())))].index;
+  const std::uint32_t index = e.pick_store().index;
   if (e.tracing())
     e.trace("load", &o, w, "= %" PRIx64 " %s  %s", o.order[index].value, origin(o, index).text, text(m));
   return e.memory.do_load(e.current(), o, index, m);
@@ -89,7 +89,7 @@ void store(const void* address, word initial, word value, memory_order m, where 
   if (o.watched && e.memory.may_be_read_from_the_future(e.current(), o))
     e.fail_object("load buffering: a load that only relaxed communication puts before this store may return it", o, w);
   e.memory.store_options(e.current(), o, m, e.options());
-  const std::uint32_t behind = e.options()[static_cast<std::size_t>(e.pick(static_cast<int>(e.options().size())))].index;
+  const std::uint32_t behind = e.pick_store().index;
   if (e.tracing())
     e.trace("store", &o, w, ":= %" PRIx64 "%s  %s", value, behind + 1 == o.order.size() ? "" : " (below newer ones)",
             text(m));
@@ -102,7 +102,7 @@ word modify(const void* address, word initial, word (*f)(word, word), word opera
   e.point(address, engine::access::write, w);
   object& o = e.atomic_object(address, initial, true, w);
   e.memory.modify_options(e.current(), o, m, e.options());
-  const std::uint32_t index = e.options()[static_cast<std::size_t>(e.pick(static_cast<int>(e.options().size())))].index;
+  const std::uint32_t index = e.pick_store().index;
   const word old = o.order[index].value;
   const word now = f(old, operand);
   if (e.tracing())
@@ -117,7 +117,7 @@ bool compare_exchange(const void* address, word initial, word& expected, word de
   e.point(address, engine::access::write, w);
   object& o = e.atomic_object(address, initial, true, w);
   e.memory.exchange_options(e.current(), o, success, failure, expected, e.options());
-  const place_option p = e.options()[static_cast<std::size_t>(e.pick(static_cast<int>(e.options().size())))];
+  const place_option p = e.pick_store();
   const word old = o.order[p.index].value;
   const bool spurious = p.succeeds && weak && e.may_fail_weakly();
   if (p.succeeds && !spurious) {
@@ -148,7 +148,7 @@ void futex_wait(const void* address, word initial, word expected, bool has_deadl
   e.point(address, engine::access::other, w);
   object& o = e.atomic_object(address, initial, true, w);
   e.memory.futex_options(e.current(), o, e.options());
-  const std::uint32_t index = e.options()[static_cast<std::size_t>(e.pick(static_cast<int>(e.options().size())))].index;
+  const std::uint32_t index = e.pick_store().index;
   const word seen = o.order[index].value;
   if (e.tracing())
     e.trace("futex_wait", &o, w, "= %" PRIx64 " %s: %s", seen, origin(o, index).text,
@@ -164,6 +164,25 @@ void futex_wake(const void* address, int count, where w) noexcept {
   if (o != nullptr && o->alive) e.memory.publish_word(e.current(), *o);
   const int woken = e.wake(address, count);
   if (e.tracing()) e.trace("futex_wake", o, w, "woke %d", woken);
+}
+
+void lock_acquire(const void* address, word initial, where w) noexcept {
+  engine& e = the_engine;
+  e.wait_for_lock(address, w);
+  object& o = e.atomic_object(address, initial, true, w);
+  const std::uint32_t last = static_cast<std::uint32_t>(o.order.size() - 1);
+  if (e.tracing()) e.trace("lock", &o, w, "%s", origin(o, last).text);
+  e.memory.do_modify(e.current(), o, last, 1, std::memory_order_acquire);
+}
+
+void lock_release(const void* address, word initial, where w) noexcept {
+  engine& e = the_engine;
+  e.point(address, engine::access::write, w);
+  object& o = e.atomic_object(address, initial, true, w);
+  const std::uint32_t last = static_cast<std::uint32_t>(o.order.size() - 1);
+  if (o.order[last].value == 0) e.fail_object("release of a lock that nobody holds", o, w);
+  if (e.tracing()) e.trace("unlock", &o, w, "%s", "");
+  e.memory.do_modify(e.current(), o, last, 0, std::memory_order_release);
 }
 
 void plain_read(const void* address, where w) noexcept {

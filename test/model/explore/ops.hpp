@@ -34,6 +34,10 @@ void relax(where) noexcept;
 void futex_wait(const void* object, word initial, word expected, bool has_deadline, where) noexcept;
 void futex_wake(const void* object, int count, where) noexcept;
 
+// The abstract lock (abstract/base/lock.hpp) over an atomic word: one step each; who waits cannot run while it is held.
+void lock_acquire(const void* object, word initial, where) noexcept;
+void lock_release(const void* object, word initial, where) noexcept;
+
 void plain_read(const void* object, where) noexcept;
 void plain_write(const void* object, where) noexcept;
 

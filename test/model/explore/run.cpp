@@ -24,6 +24,7 @@ ending execute(void (*body)(), bool trace) {
 void set_limits(const options& o) {
   limits& l = the_engine.limit;
   l.preemptions = o.preemptions;
+  l.old_reads = o.old_reads;
   l.steps = o.steps;
   l.spurious = o.spurious;
   l.weak_failures = o.weak_failures;
@@ -45,7 +46,8 @@ void search_through(report& r, const options& o, void (*body)(), std::uint64_t a
     if (end == ending::failed) {
       r.failure = the_engine.failure();
       const bool bounded = the_engine.choices.how() == mode::exhaustive && o.preemptions >= 0;
-      r.replay = (bounded ? std::to_string(o.preemptions) : "-") + ";" + the_engine.choices.replay_string();
+      r.replay = (bounded ? std::to_string(o.preemptions) : "-") + ";" + std::to_string(o.old_reads) + ";" +
+                 the_engine.choices.replay_string();
       break;
     }
     if (at_most != 0 && r.executions >= at_most) {
@@ -128,13 +130,15 @@ report run(const char*, const options& o, void (*body)()) {
   return r;
 }
 
-// "3;14:1,3:2": the preemption bound, then the choices (search.hpp).
+// "3;3;14:1,3:2": the preemption bound, the bound of old reads, then the choices (search.hpp).
 std::string replay(const test& t, const std::string& text) {
   options o = t.how;
-  const std::size_t semicolon = text.find(';');
+  const std::size_t first = text.find(';'), second = text.find(';', first + 1);
+  if (second == std::string::npos) return "not a replay string";
   o.preemptions = text[0] == '-' ? -1 : std::atoi(text.c_str());
+  o.old_reads = std::atoi(text.c_str() + first + 1);
   set_limits(o);
-  the_engine.choices.start_replay(text.substr(semicolon + 1));
+  the_engine.choices.start_replay(text.substr(second + 1));
   std::set<std::string> ignored;
   outcomes_here = &ignored;
   const ending end = execute(t.body, true);

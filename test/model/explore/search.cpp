@@ -39,7 +39,7 @@ bool sharing::needs_no_switch(std::uint64_t uid, int thread, bool plain_load) co
 void search::start_exhaustive(bool remember) {
   *this = search{};
   remember_ = remember;
-  table_.assign(1 << 12, {0, 0});
+  table_.assign(1 << 12, {0, 0, 0});
 }
 
 void search::start_random(mode how, std::uint64_t seed, int change_points) {
@@ -68,7 +68,7 @@ void search::start_replay(const std::string& text) {
 
 void search::start_again() {
   choices_.clear();
-  table_.assign(1 << 12, {0, 0});
+  table_.assign(1 << 12, {0, 0, 0});
   filled_ = 0;
 }
 
@@ -150,7 +150,7 @@ int search::choose_thread(const int* threads, int n, bool first_is_current) {
 void search::lower_priority(int thread) { priority_[thread] = --lowest_; }
 
 void search::grow() {
-  host_vector<known_state> old(table_.size() * 2, {0, 0});
+  host_vector<known_state> old(table_.size() * 2, {0, 0, 0});
   old.swap(table_);
   const std::size_t mask = table_.size() - 1;
   for (const known_state& s : old) {
@@ -161,19 +161,16 @@ void search::grow() {
   }
 }
 
-bool search::known(std::uint64_t state, int left) {
+bool search::known(std::uint64_t state, int preemptions, int old_reads) {
   if (!remember_ || mode_ != mode::exhaustive) return false;
   if (state == 0) state = 1;
   const std::size_t mask = table_.size() - 1;
   std::size_t i = state & mask;
   while (table_[i].key != 0 && table_[i].key != state) i = (i + 1) & mask;
-  if (table_[i].key == state) {
-    if (table_[i].left >= left) return true;
-    table_[i].left = left;
-    return false;
-  }
-  table_[i] = {state, left};
-  if (++filled_ * 2 > table_.size()) grow();
+  const bool found = table_[i].key == state;
+  if (found && table_[i].preemptions >= preemptions && table_[i].old_reads >= old_reads) return true;
+  table_[i] = {state, static_cast<std::int16_t>(preemptions), static_cast<std::int16_t>(old_reads)};
+  if (!found && ++filled_ * 2 > table_.size()) grow();
   return false;
 }
 

@@ -2,7 +2,7 @@
 //
 // Exhaustive mode is depth-first. To keep it small, states are remembered: the hash of what every thread has read, of all
 // modification orders and of S (memory.hpp) determines everything that can follow, because a thread is deterministic
-// given what it reads. A state met again with no more preemptions left than before is not continued. Unlike sleep sets
+// given what it reads. A state met again with no more preemptions and old reads left than before is not continued. Unlike sleep sets
 // this stays correct under a preemption bound. Guard: litmus.cpp compares outcome sets with and without it.
 #pragma once
 
@@ -54,8 +54,8 @@ class search {
   // A choice among n of which the first is taken and the others need not be tried (see sharing). A replay asks it as usual.
   void take_first(int n);
 
-  // True: this state has been continued before with at least this many preemptions left.
-  bool known(std::uint64_t state, int preemptions_left);
+  // True: this state has been continued before with at least this many preemptions and old reads left.
+  bool known(std::uint64_t state, int preemptions_left, int old_reads_left);
 
   mode how() const { return mode_; }
   bool in_new_territory() const { return mode_ == mode::exhaustive && at_ >= choices_.size(); }
@@ -79,7 +79,7 @@ class search {
   // Open addressing; a key of 0 is free.
   struct known_state {
     std::uint64_t key;
-    std::int32_t left;
+    std::int16_t preemptions, old_reads;
   };
   host_vector<known_state> table_;
   std::size_t filled_ = 0;

@@ -1,0 +1,70 @@
+#include "sched/tick.hpp"
+
+#include <gtest/gtest.h>
+
+namespace {
+
+using weft::base::time_ns;
+using weft::sched::tick;
+
+// Runs `intervals` whole intervals of tasks that take `task_ns` each; returns the dispatches of the last.
+int run(tick& t, int intervals, time_ns task_ns) {
+  static time_ns now = 1'000;
+  int dispatched = 0;
+  for (int i = 0; i < intervals; ++i) {
+    dispatched = 0;
+    do {
+      now += task_ns;
+      ++dispatched;
+    } while (!t.passes());
+    t.restart(now);
+  }
+  return dispatched;
+}
+
+// req: BZ-3
+TEST(Tick, ShortTasksMakeTheIntervalLongButNotLongerThanTwoHundredFiftyFive) {
+  tick t;
+  EXPECT_EQ(run(t, 200, 10), 255);
+  EXPECT_EQ(t.interval(), 255);
+}
+
+// req: BZ-3
+TEST(Tick, LongTasksMakeTheIntervalShortButNotShorterThanEight) {
+  tick t;
+  EXPECT_EQ(run(t, 200, 50'000'000), 8);
+  EXPECT_EQ(t.interval(), 8);
+}
+
+// req: BZ-3
+TEST(Tick, InBetweenALookUpComesAboutEveryMillisecond) {
+  for (const time_ns task_ns : {5'000, 10'000, 25'000, 100'000}) {
+    tick t;
+    const int dispatches = run(t, 200, task_ns);
+    EXPECT_NEAR(static_cast<double>(dispatches * task_ns), 1e6, 0.15e6) << task_ns << " ns a task";
+  }
+}
+
+// req: BZ-3
+TEST(Tick, OneSlowIntervalMovesTheAverageOnlyByATenth) {
+  tick t;
+  run(t, 200, 10'000);
+  const int before = t.interval();
+  run(t, 1, 100'000);
+  EXPECT_LT(t.interval(), before);
+  EXPECT_GT(t.interval(), before / 3) << "an average over many intervals, not the last one";
+  run(t, 200, 100'000);
+  EXPECT_EQ(t.interval(), 10);
+}
+
+// req: BZ-3
+TEST(Tick, TimeSpentAsleepDoesNotCount) {
+  tick t;
+  run(t, 200, 10'000);
+  const int before = t.interval();
+  t.forget();
+  t.restart(time_ns{1} << 50);
+  EXPECT_EQ(t.interval(), before);
+}
+
+}  // namespace

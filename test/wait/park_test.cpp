@@ -1,0 +1,380 @@
+// The park as a whole: a wake at every moment of it, who may run when, and that nobody runs twice.
+#include <gtest/gtest.h>
+
+#include <thread>
+#include <vector>
+
+#include <weft/weft.hpp>
+
+#include "sched/scheduler.hpp"
+#include "support/process.hpp"
+#include "support/until.hpp"
+#include "support/watchdog.hpp"
+#include "support/worker_counts.hpp"
+#include "wait/semaphore.hpp"
+
+namespace {
+
+using namespace std::chrono_literals;
+using support::at_worker_counts;
+using support::scaled;
+using support::until;
+using support::watched_runtime;
+using weft::task::phase;
+using weft::task::state_word;
+using weft_test::semaphore;
+namespace base = weft::base;
+namespace task = weft::task;
+namespace wait = weft::wait;
+
+void spin(std::size_t n) {
+  for (; n > 0; --n) base::cpu_relax();
+}
+
+// One waits, one wakes, round by round; the waker comes `offset(round)` after the waiter says that it is about to wait.
+class rounds_of_waking {
+ public:
+  explicit rounds_of_waking(std::size_t n) : n_(n) {}
+  template <class Wait>
+  void wait_with(Wait&& wait) {
+    for (std::size_t i = 1; i <= n_; ++i) {
+      about_to_wait_.store(i, base::release);
+      spin(i * 7 % 61);
+      wait(i);
+      ++woken_;
+    }
+  }
+  template <class Wake>
+  void wake_with(Wake&& wake) {
+    for (std::size_t i = 1; i <= n_; ++i) {
+      until([&] { return about_to_wait_.load(base::acquire) >= i; });
+      spin(i * 13 % 401);
+      wake(i);
+    }
+  }
+  [[nodiscard]] std::size_t woken() const { return woken_; }
+
+ private:
+  const std::size_t n_;
+  base::atomic<std::size_t> about_to_wait_{0};
+  std::size_t woken_ = 0;
+};
+
+// req: LS-P1 CSP-6
+TEST(Park, a_wake_under_the_lock_at_any_moment_of_the_park_is_never_lost) {
+  at_worker_counts([](std::size_t workers) {
+    support::watchdog guard(60s, "wakes by a semaphore");
+    const std::size_t n = scaled(10'000);
+    watched_runtime rt(workers);
+    semaphore s;
+    rounds_of_waking r(n);
+    auto waiter = rt->spawn([&] { r.wait_with([&](std::size_t) { ASSERT_EQ(s.take(), wait::outcome::completed); }); });
+    r.wake_with([&](std::size_t) { s.post(); });
+    waiter.join();
+    EXPECT_EQ(r.woken(), n);
+    EXPECT_EQ(s.count(), 0u);
+  });
+}
+
+// unpark meets PARKING, which a waker under the object's lock never does.
+// req: LS-P1 LS-P2 CC-5
+TEST(Park, an_unpark_at_any_moment_of_the_park_is_never_lost) {
+  at_worker_counts([](std::size_t workers) {
+    support::watchdog guard(60s, "wakes by unpark");
+    const std::size_t n = scaled(20'000);
+    watched_runtime rt(workers);
+    base::atomic<std::size_t> said{0};
+    rounds_of_waking r(n);
+    auto waiter = rt->spawn([&] {
+      r.wait_with([&](std::size_t i) {
+        while (said.load() < i) weft::park_if(said, i - 1);
+      });
+    });
+    const weft::task_ref who = waiter.ref();
+    r.wake_with([&](std::size_t i) {
+      said.store(i);
+      who.unpark();
+    });
+    waiter.join();
+    EXPECT_EQ(r.woken(), n);
+  });
+}
+
+// The same from a task on another worker, which wakes through its own queues.
+// req: LS-P1 CC-5
+TEST(Park, an_unpark_by_another_task_at_any_moment_of_the_park_is_never_lost) {
+  at_worker_counts([](std::size_t workers) {
+    support::watchdog guard(60s, "wakes by unpark from a task");
+    const std::size_t n = scaled(10'000);
+    watched_runtime rt(workers);
+    base::atomic<std::size_t> said{0};
+    rounds_of_waking r(n);
+    auto waiter = rt->spawn([&] {
+      r.wait_with([&](std::size_t i) {
+        while (said.load() < i) weft::park_if(said, i - 1);
+      });
+    });
+    auto waker = rt->spawn([&, who = waiter.ref()] {
+      r.wake_with([&](std::size_t i) {
+        said.store(i);
+        who.unpark();
+      });
+    });
+    waker.join();
+    waiter.join();
+    EXPECT_EQ(r.woken(), n);
+  });
+}
+
+// req: LS-P1 LS-P3
+TEST(Park, a_cancellation_at_any_moment_of_the_park_is_never_lost) {
+  at_worker_counts([](std::size_t workers) {
+    support::watchdog guard(60s, "wakes by cancel");
+    const std::size_t n = scaled(4'000);
+    watched_runtime rt(workers);
+    semaphore never;
+    std::size_t cancelled = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+      base::atomic<bool> started{false};
+      auto h = rt->spawn([&] {
+        started.store(true, base::release);
+        spin(i * 7 % 61);
+        if (never.take() == wait::outcome::cancelled) throw weft::cancelled();
+      });
+      until([&] { return started.load(base::acquire); });
+      spin(i * 13 % 401);
+      h.cancel();
+      try {
+        h.join();
+      } catch (const weft::task_cancelled&) {
+        ++cancelled;
+      }
+    }
+    EXPECT_EQ(cancelled, n);
+    EXPECT_EQ(never.waiters(), 0u);
+  });
+}
+
+// Says what it saw of the parking task at every call it gets.
+class witness final : public wait::waitable {
+ public:
+  struct sight {
+    const char* call;
+    phase saw;
+    bool on_the_waiters_stack;
+  };
+  explicit witness(task::record& waiter) : waiter_(waiter) { sights_.reserve(64); }
+
+  bool try_complete() noexcept override {
+    note("try_complete");
+    return completed_.load();
+  }
+  bool publish(wait::node& n) noexcept override {
+    note("publish");
+    node_ = &n;
+    return true;
+  }
+  void unpublish(wait::node&) noexcept override {
+    note("unpublish");
+    node_ = nullptr;
+  }
+  void lock() noexcept override {
+    lock_.acquire();
+    note("lock");
+  }
+  void unlock() noexcept override {
+    note("unlock");
+    lock_.release();
+  }
+  [[nodiscard]] std::uintptr_t order_key() const noexcept override { return 0; }
+  [[nodiscard]] const char* reason() const noexcept override { return "witness"; }
+  [[nodiscard]] const void* object() const noexcept override { return this; }
+
+  // The entry stays where it is, so that everybody who comes later finds it too. True: this one won the claim.
+  bool complete() {
+    base::lock_guard hold(lock_);
+    completed_ = true;
+    if (node_ == nullptr || !wait::claim(*node_, task::wake_reason::data)) return false;
+    wait::resume(*node_->who);
+    return true;
+  }
+  [[nodiscard]] bool is_published() {
+    base::lock_guard hold(lock_);
+    return node_ != nullptr;
+  }
+  [[nodiscard]] const std::vector<sight>& sights() const { return sights_; }
+
+ private:
+  void note(const char* call) {
+    const auto* here = static_cast<const std::byte*>(__builtin_frame_address(0));
+    const weft::context::stack* s = waiter_.stack;
+    sights_.push_back({call, state_word::phase_of(waiter_.word.load()),
+                       s != nullptr && here >= s->base && here < s->base + s->size});
+  }
+  task::record& waiter_;
+  base::lock lock_;
+  wait::node* node_ = nullptr;
+  base::atomic<bool> completed_{false};
+  std::vector<sight> sights_;
+};
+
+// The lock of the object, held across the switch, is let go by another stack when the task is PARKED: from the commit until the
+// resume the task's own stack executes nothing.
+// req: LS-F5 LS-P1 CSP-7
+TEST(Park, after_the_commit_the_next_stack_goes_on_and_the_parked_one_stands_still) {
+  support::watchdog guard(60s);
+  watched_runtime rt(1);
+  base::atomic<witness*> shown{nullptr};
+  auto waiter = rt->spawn([&] {
+    witness w(*wait::current_task());
+    shown = &w;
+    wait::node n;
+    EXPECT_EQ(wait::fiber_wait(w, n, {}), wait::outcome::completed);
+    const std::vector<witness::sight> seen = w.sights();
+    ASSERT_EQ(seen.size(), 4u);
+    EXPECT_STREQ(seen[0].call, "try_complete");
+    EXPECT_EQ(seen[0].saw, phase::active);
+    EXPECT_STREQ(seen[1].call, "lock");
+    EXPECT_STREQ(seen[2].call, "publish");
+    EXPECT_EQ(seen[2].saw, phase::parking) << "discoverable only once it is PARKING";
+    EXPECT_TRUE(seen[2].on_the_waiters_stack);
+    EXPECT_STREQ(seen[3].call, "unlock");
+    EXPECT_EQ(seen[3].saw, phase::parked) << "whoever takes the lock never meets a half-parked task";
+    EXPECT_FALSE(seen[3].on_the_waiters_stack);
+  });
+  until([&] { return shown.load() != nullptr && shown.load()->is_published(); });
+  EXPECT_TRUE(shown.load()->complete());
+  waiter.join();
+}
+
+// req: LS-W1 LS-P1
+TEST(Park, a_wait_that_publish_turns_down_goes_on_without_a_switch) {
+  watched_runtime rt(1);
+  const weft::runtime_statistics before = rt->statistics();
+  rt->run([] {
+    class over final : public wait::waitable {
+     public:
+      bool try_complete() noexcept override { return false; }
+      bool publish(wait::node&) noexcept override { return false; }
+      void unpublish(wait::node&) noexcept override { ADD_FAILURE() << "nothing was published"; }
+      void lock() noexcept override { ++locked; }
+      void unlock() noexcept override { --locked; }
+      [[nodiscard]] std::uintptr_t order_key() const noexcept override { return 0; }
+      [[nodiscard]] const char* reason() const noexcept override { return "over"; }
+      [[nodiscard]] const void* object() const noexcept override { return this; }
+      int locked = 0;
+    } w;
+    wait::node n;
+    EXPECT_EQ(wait::fiber_wait(w, n, {}), wait::outcome::completed);
+    EXPECT_EQ(w.locked, 0);
+    EXPECT_EQ(state_word::phase_of(wait::current_task()->word.load()), phase::active);
+  });
+  EXPECT_EQ(rt->statistics().parks, before.parks);
+}
+
+// req: LS-F4
+TEST(Park, of_many_wakers_of_one_wait_one_enqueues) {
+  at_worker_counts([](std::size_t workers) {
+    support::watchdog guard(60s);
+    const std::size_t n = scaled(2'000);
+    constexpr std::size_t wakers = 4;
+    watched_runtime rt(workers);
+    base::atomic<std::size_t> winners{0};
+    std::size_t resumed = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+      base::atomic<witness*> shown{nullptr};
+      base::atomic<std::size_t> done{0};
+      auto waiter = rt->spawn([&] {
+        witness w(*wait::current_task());
+        wait::node node;
+        shown = &w;
+        EXPECT_EQ(wait::fiber_wait(w, node, {}), wait::outcome::completed);
+        ++resumed;
+        until([&] { return done.load() == wakers; });  // the node lives until nobody looks at it any more
+      });
+      until([&] { return shown.load() != nullptr && shown.load()->is_published(); });
+      std::vector<weft::join_handle<void>> others;
+      for (std::size_t k = 0; k < wakers; ++k)
+        others.push_back(rt->spawn([&] {
+          if (shown.load()->complete()) ++winners;
+          ++done;
+        }));
+      for (auto& o : others) o.join();
+      waiter.join();
+    }
+    EXPECT_EQ(resumed, n);
+    EXPECT_EQ(winners.load(), n);
+  });
+}
+
+// A task that ran on two workers at once, or was enqueued twice, would find itself inside already.
+// req: CSP-6 LS-F1 LS-F4
+TEST(Park, a_wake_between_publication_and_switch_neither_loses_a_task_nor_runs_it_twice) {
+  at_worker_counts([](std::size_t workers) {
+    support::watchdog guard(60s);
+    constexpr std::size_t waiters = 8;
+    const std::size_t each = scaled(3'000);
+    watched_runtime rt(workers);
+    semaphore tokens;
+    base::atomic<std::size_t> taken{0};
+    base::atomic<std::size_t> twice{0};
+    std::vector<weft::join_handle<void>> tasks;
+    for (std::size_t k = 0; k < waiters; ++k)
+      tasks.push_back(rt->spawn([&] {
+        base::atomic<int> inside{0};
+        for (std::size_t i = 0; i < each; ++i) {
+          if (tokens.take() != wait::outcome::completed) break;
+          if (inside.exchange(1) != 0) ++twice;
+          ++taken;
+          spin(i % 17);
+          inside.store(0);
+        }
+      }));
+    std::thread outside([&] {
+      for (std::size_t i = 0; i < waiters * each / 2; ++i) {
+        tokens.post();
+        spin(i % 97);
+      }
+    });
+    auto inside = rt->spawn([&] {
+      for (std::size_t i = 0; i < waiters * each / 2; ++i) {
+        tokens.post();
+        if (i % 7 == 0) weft::yield();
+      }
+    });
+    outside.join();
+    inside.join();
+    for (auto& t : tasks) t.join();
+    EXPECT_EQ(taken.load(), waiters * each);
+    EXPECT_EQ(twice.load(), 0u);
+    EXPECT_EQ(tokens.count(), 0u);
+  });
+}
+
+// req: LS-W2
+TEST(Park, what_a_dump_shows_of_a_parked_task_is_why_where_and_on_what) {
+  support::watchdog guard(60s);
+  watched_runtime rt(1);
+  semaphore s;
+  std::uint32_t line = 0;
+  auto h = rt->spawn([&] {
+    wait::node n;
+    line = __LINE__ + 1;
+    (void)wait::fiber_wait(s, n, {});
+  });
+  until([&] { return s.waiters() == 1; });
+  std::size_t seen = 0;
+  rt.core().records().walk([&](task::record& t) {
+    if (state_word::phase_of(t.word.load()) != phase::parked) return;
+    ++seen;
+    EXPECT_STREQ(t.site.reason.load(), "semaphore");
+    EXPECT_EQ(t.site.object.load(), &s);
+    EXPECT_NE(std::string_view(t.site.file.load()).find("park_test.cpp"), std::string_view::npos);
+    EXPECT_EQ(t.site.line.load(), line);
+  });
+  EXPECT_EQ(seen, 1u);
+  s.post();
+  h.join();
+}
+
+}  // namespace

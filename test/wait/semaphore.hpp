@@ -1,0 +1,79 @@
+// A counting semaphore written on the waitable interface alone, as somebody who builds a primitive on Weft would: no
+// queue, no worker, no state word.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/atomic.hpp"
+#include "base/lock.hpp"
+#include "wait/fiber_wait.hpp"
+
+namespace weft_test {
+
+namespace base = weft::base;
+namespace task = weft::task;
+namespace wait = weft::wait;
+
+class semaphore final : public wait::waitable {
+ public:
+  explicit semaphore(std::uint32_t count = 0) noexcept : count_(count) {}
+
+  // --- what its users call ---
+  [[nodiscard]] wait::outcome take(wait::node& n, bool interruptible = true) {
+    return wait::fiber_wait(*this, n, {.interruptible = interruptible});
+  }
+  [[nodiscard]] wait::outcome take(bool interruptible = true) {
+    wait::node n;
+    return take(n, interruptible);
+  }
+  void post() noexcept {
+    task::parkable* woken = nullptr;
+    {
+      base::lock_guard guard(lock_);
+      while (wait::node* n = waiters_) {
+        wait::unlink(waiters_, *n);
+        ++looked_at_;
+        if (!wait::claim(*n, task::wake_reason::data)) continue;  // it was cancelled meanwhile
+        woken = n->who;
+        break;
+      }
+      if (woken == nullptr) count_.fetch_add(1, base::release);
+    }
+    if (woken != nullptr) wait::resume(*woken);
+  }
+  [[nodiscard]] std::uint32_t count() const noexcept { return count_.load(base::acquire); }
+  [[nodiscard]] std::size_t waiters() noexcept {
+    base::lock_guard guard(lock_);
+    std::size_t n = 0;
+    for (const wait::node* w = waiters_; w != nullptr; w = w->next) ++n;
+    return n;
+  }
+
+  // --- waitable ---
+  bool try_complete() noexcept override {
+    std::uint32_t n = count_.load(base::relaxed);
+    while (n != 0)
+      if (count_.compare_exchange_weak(n, n - 1, base::acquire, base::relaxed)) return true;
+    return false;
+  }
+  bool publish(wait::node& n) noexcept override {
+    if (try_complete()) return false;  // a post came since the first look
+    wait::link_last(waiters_, n);
+    return true;
+  }
+  void unpublish(wait::node& n) noexcept override { wait::unlink(waiters_, n); }
+  void lock() noexcept override { lock_.acquire(); }
+  void unlock() noexcept override { lock_.release(); }
+  [[nodiscard]] std::uintptr_t order_key() const noexcept override { return reinterpret_cast<std::uintptr_t>(this); }
+  [[nodiscard]] const char* reason() const noexcept override { return "semaphore"; }
+  [[nodiscard]] const void* object() const noexcept override { return this; }
+
+ private:
+  base::lock lock_;
+  base::atomic<std::uint32_t> count_;
+  wait::node* waiters_ = nullptr;  // under lock_
+  std::size_t looked_at_ = 0;      // under lock_
+};
+
+}  // namespace weft_test

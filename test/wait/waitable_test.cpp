@@ -1,0 +1,253 @@
+// A primitive of one's own: the semaphore of semaphore.hpp, through fiber_wait, from tasks and from threads.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include <weft/weft.hpp>
+
+#include "support/process.hpp"
+#include "support/until.hpp"
+#include "support/watchdog.hpp"
+#include "support/worker_counts.hpp"
+#include "wait/semaphore.hpp"
+
+namespace {
+
+using namespace std::chrono_literals;
+using support::at_worker_counts;
+using support::scaled;
+using support::until;
+using support::watched_runtime;
+using weft_test::semaphore;
+namespace base = weft::base;
+namespace task = weft::task;
+namespace wait = weft::wait;
+
+// req: LS-W1 LS-W2
+TEST(Waitable, tasks_take_exactly_what_tasks_post) {
+  at_worker_counts([](std::size_t workers) {
+    support::watchdog guard(60s);
+    const std::size_t each = scaled(5'000);
+    constexpr std::size_t sides = 6;
+    watched_runtime rt(workers);
+    semaphore s(3);
+    base::atomic<std::size_t> taken{0};
+    std::vector<weft::join_handle<void>> all;
+    for (std::size_t k = 0; k < sides; ++k) {
+      all.push_back(rt->spawn([&] {
+        for (std::size_t i = 0; i < each; ++i) taken += s.take() == wait::outcome::completed ? 1 : 0;
+      }));
+      all.push_back(rt->spawn([&] {
+        for (std::size_t i = 0; i < each; ++i) {
+          s.post();
+          if (i % 5 == 0) weft::yield();
+        }
+      }));
+    }
+    for (auto& h : all) h.join();
+    EXPECT_EQ(taken.load(), sides * each);
+    EXPECT_EQ(s.count(), 3u);
+    EXPECT_EQ(s.waiters(), 0u);
+  });
+}
+
+// req: LS-W1 W-7
+TEST(Waitable, an_outside_thread_waits_on_it_as_a_task_does) {
+  at_worker_counts([](std::size_t workers) {
+    support::watchdog guard(60s);
+    const std::size_t n = scaled(3'000);
+    watched_runtime rt(workers);
+    semaphore to_thread;
+    semaphore to_task;
+    auto echo = rt->spawn([&] {
+      for (std::size_t i = 0; i < n; ++i) {
+        if (to_task.take() != wait::outcome::completed) return i;
+        to_thread.post();
+      }
+      return n;
+    });
+    for (std::size_t i = 0; i < n; ++i) {
+      to_task.post();
+      ASSERT_EQ(to_thread.take(), wait::outcome::completed);
+    }
+    EXPECT_EQ(echo.join(), n);
+    EXPECT_EQ(to_thread.count() + to_task.count(), 0u);
+  });
+}
+
+// req: LS-W1
+TEST(Waitable, tasks_and_threads_wait_in_one_line_and_are_served_in_its_order) {
+  support::watchdog guard(60s);
+  watched_runtime rt(2);
+  semaphore s;
+  std::vector<int> order;  // one waiter runs at a time: each is posted after the one before it has written
+  base::atomic<std::size_t> served{0};
+  std::vector<std::thread> threads;
+  std::vector<weft::join_handle<void>> tasks;
+  for (int k = 0; k < 8; ++k) {
+    const auto body = [&, k] {
+      EXPECT_EQ(s.take(), wait::outcome::completed);
+      order.push_back(k);
+      ++served;
+    };
+    if (k % 2 == 0)
+      threads.emplace_back(body);
+    else
+      tasks.push_back(rt->spawn(body));
+    until([&] { return s.waiters() == static_cast<std::size_t>(k) + 1; });
+  }
+  for (std::size_t k = 0; k < 8; ++k) {
+    s.post();
+    until([&] { return served.load() == k + 1; });
+  }
+  for (auto& t : threads) t.join();
+  for (auto& t : tasks) t.join();
+  EXPECT_EQ(order, (std::vector<int>{0, 1, 2, 3, 4, 5, 6, 7}));
+}
+
+// req: LS-W1
+TEST(Waitable, unpublish_may_come_any_number_of_times_and_after_a_removal) {
+  semaphore s;
+  wait::node a;
+  wait::node b;
+  wait::node c;
+  s.lock();
+  s.unpublish(a);  // was never there
+  for (wait::node* n : {&a, &b, &c}) ASSERT_TRUE(s.publish(*n));
+  s.unlock();
+  EXPECT_EQ(s.waiters(), 3u);
+  s.lock();
+  s.unpublish(b);
+  s.unpublish(b);
+  s.unlock();
+  EXPECT_EQ(s.waiters(), 2u);
+  s.lock();
+  s.unpublish(a);
+  s.unpublish(b);
+  s.unpublish(a);
+  s.unlock();
+  EXPECT_EQ(s.waiters(), 1u);
+  s.lock();
+  s.unpublish(c);
+  s.unpublish(c);
+  ASSERT_TRUE(s.publish(b));
+  s.unpublish(c);
+  s.unlock();
+  EXPECT_EQ(s.waiters(), 1u);
+}
+
+// Entries that a wake must skip: waiters that were cancelled while a post is looking. Neither a token nor a waiter is lost.
+// req: LS-W1 LS-P3 LS-T2
+TEST(Waitable, a_cancelled_waiter_does_not_swallow_a_post_meant_for_another) {
+  at_worker_counts([](std::size_t workers) {
+    support::watchdog guard(60s);
+    const std::size_t n = scaled(2'000);
+    watched_runtime rt(workers);
+    semaphore s;
+    std::size_t posted = 0;
+    base::atomic<std::size_t> taken{0};
+    base::atomic<std::size_t> cancelled{0};
+    for (std::size_t i = 0; i < n; ++i) {
+      std::vector<weft::join_handle<void>> waiters;
+      for (int k = 0; k < 3; ++k)
+        waiters.push_back(rt->spawn([&] {
+          // The node is scribbled over as soon as the wait is over: whoever still looked at it would stumble.
+          auto mine = std::make_unique<wait::node>();
+          const wait::outcome o = s.take(*mine);
+          EXPECT_FALSE(mine->linked);
+          std::memset(static_cast<void*>(mine.get()), 0xa5, sizeof(wait::node));
+          ++(o == wait::outcome::completed ? taken : cancelled);
+        }));
+      auto canceller = rt->spawn([&, ref = waiters[i % 3].ref()] { ref.cancel(); });
+      until([&] {
+        if (taken.load() + cancelled.load() == 3 * (i + 1)) return true;
+        if (s.waiters() != 0) {
+          s.post();
+          ++posted;
+        }
+        return false;
+      });
+      canceller.join();
+      for (auto& h : waiters) h.join();
+    }
+    EXPECT_EQ(posted, taken.load() + s.count());
+    EXPECT_EQ(s.waiters(), 0u);
+  });
+}
+
+// A pulse has no state that try_complete could see: the claim is all there is.
+class pulse final : public wait::waitable {
+ public:
+  std::size_t fire(task::wake_reason why) noexcept {
+    std::vector<task::parkable*> woken;
+    {
+      base::lock_guard hold(lock_);
+      while (wait::node* n = waiters_) {
+        wait::unlink(waiters_, *n);
+        if (wait::claim(*n, why)) woken.push_back(n->who);
+      }
+    }
+    for (task::parkable* w : woken) wait::resume(*w);
+    return woken.size();
+  }
+  [[nodiscard]] bool has_waiter() {
+    base::lock_guard hold(lock_);
+    return waiters_ != nullptr;
+  }
+  bool try_complete() noexcept override { return false; }
+  bool publish(wait::node& n) noexcept override {
+    wait::link_last(waiters_, n);
+    return true;
+  }
+  void unpublish(wait::node& n) noexcept override { wait::unlink(waiters_, n); }
+  void lock() noexcept override { lock_.acquire(); }
+  void unlock() noexcept override { lock_.release(); }
+  [[nodiscard]] std::uintptr_t order_key() const noexcept override { return reinterpret_cast<std::uintptr_t>(this); }
+  [[nodiscard]] const char* reason() const noexcept override { return "pulse"; }
+  [[nodiscard]] const void* object() const noexcept override { return this; }
+
+ private:
+  base::lock lock_;
+  wait::node* waiters_ = nullptr;
+};
+
+// req: LS-W1
+TEST(Waitable, a_wake_with_data_or_a_signal_ends_the_wait_of_a_task) {
+  support::watchdog guard(20s);
+  for (const task::wake_reason why : {task::wake_reason::data, task::wake_reason::signal}) {
+    watched_runtime rt(1);
+    pulse p;
+    auto h = rt->spawn([&] {
+      wait::node n;
+      return wait::fiber_wait(p, n, {});
+    });
+    until([&] { return p.has_waiter(); });
+    EXPECT_EQ(p.fire(why), 1u);
+    EXPECT_EQ(h.join(), wait::outcome::completed);
+  }
+}
+
+// req: LS-W1
+TEST(Waitable, a_wake_with_data_or_a_signal_ends_the_wait_of_a_thread) {
+  support::watchdog guard(20s);
+  for (const task::wake_reason why : {task::wake_reason::data, task::wake_reason::signal}) {
+    pulse p;
+    base::atomic<bool> over{false};
+    std::thread waiter([&] {
+      wait::node n;
+      EXPECT_EQ(wait::fiber_wait(p, n, {}), wait::outcome::completed);
+      over = true;
+    });
+    until([&] { return p.has_waiter(); });
+    EXPECT_EQ(p.fire(why), 1u);
+    until([&] { return over.load() || p.has_waiter(); });
+    EXPECT_TRUE(over.load()) << "the thread went back to sleep after its wake (reason " << static_cast<int>(why) << ")";
+    if (!over.load()) p.fire(task::wake_reason::data);
+    waiter.join();
+  }
+}
+
+}  // namespace
