@@ -90,15 +90,15 @@ void conserve(std::size_t capacity, std::size_t thieves, std::size_t count, std:
 
 // req: CC-4
 TEST(FreshDeque, NothingIsLostOrTakenTwiceWhenOwnerAndThiefMeetAtTheLastTask) {
-  conserve(256, 2, support::scaled(1'000'000), 1);
+  conserve(256, 2, support::scaled(300'000), 1);
 }
 
 // req: CC-4
 TEST(FreshDeque, NothingIsLostOrTakenTwiceBetweenOwnerAndThreeThieves) {
-  conserve(256, 3, support::scaled(1'000'000), 17);
+  conserve(256, 3, support::scaled(300'000), 17);
 }
 
 // req: CC-4
-TEST(FreshDeque, NothingIsLostOrTakenTwiceWhenItOverflowsAllTheTime) { conserve(8, 3, support::scaled(1'000'000), 20); }
+TEST(FreshDeque, NothingIsLostOrTakenTwiceWhenItOverflowsAllTheTime) { conserve(8, 3, support::scaled(300'000), 20); }
 
 }  // namespace

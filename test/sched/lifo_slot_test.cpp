@@ -39,7 +39,7 @@ TEST(LifoSlot, AThiefMayTakeIt) {
 // req: BZ-1
 TEST(LifoSlot, EachTaskIsTakenOnceByOwnerOrThief) {
   support::watchdog guard(60s, "owner and thief of a slot");
-  items all(support::scaled(1'000'000));
+  items all(support::scaled(300'000));
   slot s;
   weft::base::atomic<bool> over{false};
   std::thread thief([&] {

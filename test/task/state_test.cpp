@@ -3,10 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <ostream>
+#include <string>
 #include <thread>
 #include <vector>
 
-#include "support/worker_counts.hpp"
 #include "task/task.hpp"
 
 namespace {
@@ -196,7 +197,7 @@ TEST(State, AResultHasOneKeeper) {
 
 // req: LS-F4
 TEST(State, OfManyWakersExactlyOneClaims) {
-  constexpr int rounds = 2000;
+  constexpr int rounds = 1000;
   constexpr int wakers = 3;
   state_word w;
   w.reset_for_spawn(true);
@@ -238,6 +239,7 @@ struct operation {
   const char* to;
   phase from;  // the only legal one
   void (*apply)(state_word&);
+  friend void PrintTo(const operation& o, std::ostream* out) { *out << o.to; }
 };
 
 constexpr operation operations[] = {

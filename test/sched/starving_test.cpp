@@ -1,0 +1,62 @@
+// Fewer stacks than tasks (max_stacks): a fresh task for which there is none waits for one.
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include <weft/weft.hpp>
+
+#include "sched/scheduler.hpp"
+#include "support/until.hpp"
+#include "support/watchdog.hpp"
+#include "support/worker_counts.hpp"
+
+namespace {
+
+using namespace std::chrono_literals;
+
+// req: CC-14 W-9
+TEST(Starving, MoreTasksThanStacksAllRunOneAfterTheOther) {
+  support::watchdog guard(100s, "1000 tasks on 4 stacks");
+  support::at_worker_counts([](std::size_t workers) {
+    support::watched_runtime rt({.workers = workers, .max_stacks = 4});
+    std::vector<weft::join_handle<int>> all;
+    for (int i = 0; i < 1000; ++i)
+      all.push_back(rt->spawn([i] {
+        weft::yield();
+        return i;
+      }));
+    for (int i = 0; i < 1000; ++i) {
+      EXPECT_EQ(all[static_cast<std::size_t>(i)].join(), i);
+    }
+  });
+}
+
+// req: CC-14 W-9
+TEST(Starving, AStackThatLiesInAnotherWorkersCacheCountsAsFree) {
+  support::watchdog guard(60s, "single tasks, each on any worker");
+  for (const std::size_t most : {1u, 2u, 3u}) {
+    support::watched_runtime rt({.workers = 4, .max_stacks = most});
+    for (int i = 0; i < 200; ++i) {
+      EXPECT_NO_THROW(rt->spawn([] {}).join()) << "nobody holds a stack; task " << i << ", max_stacks " << most;
+    }
+  }
+}
+
+// req: CC-14 W-9
+TEST(Starving, AStarvedTaskRunsWhenAStackIsFreedThoughItsWorkerNeverSleeps) {
+  support::watchdog guard(60s, "a starved task beside a busy one");
+  support::watched_runtime rt({.workers = 1, .max_stacks = 2});
+  rt->run([] {
+    weft::base::atomic<bool> second_ran{false};
+    support::latch first_may_end(1);
+    auto first = weft::spawn([&] { first_may_end.wait(); });
+    auto second = weft::spawn([&] { second_ran.store(true); });
+    for (int i = 0; i < 1000; ++i) weft::yield();  // one of them has the second stack, the other finds none
+    first_may_end.count_down();
+    support::until([&] { return second_ran.load(); });  // yields, so the worker never sleeps
+    first.join();
+    second.join();
+  });
+}
+
+}  // namespace

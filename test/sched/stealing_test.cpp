@@ -1,0 +1,183 @@
+// Who may take whose tasks, and who may not.
+#include <gtest/gtest.h>
+
+#include <set>
+#include <thread>
+#include <vector>
+
+#include <weft/weft.hpp>
+
+#include "sched/scheduler.hpp"
+#include "support/until.hpp"
+#include "support/watchdog.hpp"
+#include "support/worker_counts.hpp"
+
+namespace {
+
+using namespace std::chrono_literals;
+using support::until;
+
+std::size_t my_worker() { return static_cast<std::size_t>(weft::sched::this_worker()->id()); }
+
+// req: CC-4 KC-3 BZ-15
+TEST(Stealing, AFreshTaskBehindALongRunningOneIsTakenByAnother) {
+  support::watchdog guard(60s, "a fresh task is stolen");
+  support::watched_runtime rt(2);
+  rt->run([&] {
+    weft::base::atomic<bool> ran{false};
+    auto child = weft::spawn([&] { ran.store(true); });
+    support::hold_worker_until([&] { return ran.load(); });
+    child.join();
+  });
+}
+
+// req: CC-4 KC-3 BZ-15
+TEST(Stealing, AWokenTaskInTheRingBehindALongRunningOneIsTakenByAnother) {
+  support::watchdog guard(60s, "woken tasks are stolen");
+  support::watched_runtime rt(2);
+  constexpr int count = 10;
+  weft::base::atomic<int> parked{0};
+  weft::base::atomic<int> ran{0};
+  weft::base::atomic<bool> go{false};
+  std::vector<weft::join_handle<void>> all;
+  for (int i = 0; i < count; ++i)
+    all.push_back(rt->spawn([&] {
+      parked.fetch_add(1);
+      while (!go.load()) weft::park_if(go, false);
+      ran.fetch_add(1);
+    }));
+  until([&] { return parked.load() == count; });
+  rt->run([&] {
+    go.store(true);
+    for (auto& h : all) h.ref().unpark();
+    support::hold_worker_until([&] { return ran.load() == count; });
+  });
+  for (auto& h : all) h.join();
+}
+
+// req: CC-4 BZ-15
+TEST(Stealing, ATaskInTheInboxOfABusyWorkerIsTakenByAnother) {
+  support::watchdog guard(60s, "tasks from outside are stolen");
+  support::watched_runtime rt(2);
+  weft::base::atomic<int> ran{0};
+  auto busy = rt->spawn([&] { support::hold_worker_until([&] { return ran.load() == 10; }); });
+  std::vector<weft::join_handle<void>> all;
+  for (int i = 0; i < 10; ++i) all.push_back(rt->spawn([&] { ran.fetch_add(1); }));
+  busy.join();
+  for (auto& h : all) h.join();
+}
+
+// req: BZ-15 BZ-3
+TEST(Stealing, TheRestOfABatchFetchedFromTheGlobalQueueIsWithinAThiefsReach) {
+  support::watchdog guard(60s, "a fetched batch behind a long-running task");
+  support::watched_runtime rt({.workers = 2, .queue_capacity = 8});
+  constexpr int count = 200;  // at a capacity of 8 most of them go through the global queue
+  weft::base::atomic<int> ran{0};
+  weft::base::atomic<int> holding{0};
+  rt->run([&] {
+    std::vector<weft::join_handle<void>> all;
+    for (int i = 0; i < count; ++i)
+      all.push_back(weft::spawn([&] {
+        // The first that comes keeps its worker until all the others are done, whoever fetched them.
+        const int others = count - 1;
+        if (holding.fetch_add(1) == 0) support::hold_worker_until([&] { return ran.load() == others; });
+        ran.fetch_add(1);
+      }));
+    for (auto& h : all) h.join();
+  });
+  EXPECT_EQ(ran.load(), count);
+  EXPECT_GT(rt->statistics().overflow_batches, 0u);
+}
+
+// req: KC-3
+TEST(Stealing, WorkIsFoundWhateverTheBoundOfTheScan) {
+  support::watchdog guard(60s, "a scan of one victim");
+  for (const std::size_t scan : {1u, 2u, 4u, 100u}) {
+    support::watched_runtime rt({.workers = 8, .steal_scan = scan});
+    support::latch all_run(8);
+    rt->run([&] {
+      std::vector<weft::join_handle<void>> all;
+      for (int i = 0; i < 8; ++i) all.push_back(weft::spawn([&] { all_run.arrive_and_wait(); }));
+      for (auto& h : all) h.join();
+    });
+  }
+}
+
+// req: BZ-15
+TEST(Stealing, SwitchedOffATaskStaysWithTheWorkerThatGotIt) {
+  if (weft::sched::force_migration) GTEST_SKIP() << "every resume is elsewhere in this build";
+  support::watchdog guard(60s, "tasks without stealing");
+  support::watched_runtime rt({.workers = 4, .stealing = false});
+  weft::base::atomic<int> moved{0};
+  weft::base::atomic<int> ended{0};
+  for (int n = 0; n < 8; ++n)
+    rt->spawn([&] {
+        const std::size_t home = my_worker();
+        std::vector<weft::join_handle<void>> all;
+        for (int i = 0; i < 100; ++i)
+          all.push_back(weft::spawn([&moved, home] {
+            for (int y = 0; y < 5; ++y) {
+              if (my_worker() != home) moved.fetch_add(1);
+              weft::yield();
+            }
+          }));
+        for (auto& h : all) h.join();
+        ended.fetch_add(1);
+      })
+        .detach();
+  until([&] { return ended.load() == 8; });
+  EXPECT_EQ(moved.load(), 0);
+  EXPECT_EQ(rt->statistics().steals, 0u);
+}
+
+// req: BZ-15
+TEST(Stealing, SwitchedOnTheSameTasksDoMove) {
+  support::watchdog guard(60s, "tasks with stealing");
+  support::watched_runtime rt(4);
+  weft::base::atomic<int> moved{0};
+  rt->run([&] {
+    const std::size_t home = my_worker();
+    support::latch everywhere(4);
+    std::vector<weft::join_handle<void>> all;
+    for (int i = 0; i < 4; ++i)
+      all.push_back(weft::spawn([&, home] {
+        if (my_worker() != home) moved.fetch_add(1);
+        everywhere.arrive_and_hold();
+      }));
+    for (auto& h : all) h.join();
+  });
+  EXPECT_GE(moved.load(), 3);
+}
+
+// req: BZ-15 BZ-5
+TEST(Stealing, SwitchedOffNoTaskFromOutsideIsForgottenByItsWorker) {
+  support::watchdog guard(60s, "tasks from outside without stealing");
+  for (const std::size_t workers : support::worker_counts) {
+    support::watched_runtime rt({.workers = workers, .stealing = false});
+    for (int i = 0; i < 3000; ++i) {
+      std::vector<weft::join_handle<void>> few;
+      for (int n = 0; n <= i % 4; ++n) few.push_back(rt->spawn([] {}));
+      for (auto& h : few) h.join();
+    }
+  }
+}
+
+// req: BZ-15 CC-14
+TEST(Stealing, AQueueOfTheCapacityAskedForOverflowsBeyondIt) {
+  if (weft::sched::force_migration) GTEST_SKIP() << "nothing stays in the local queues in this build";
+  support::watchdog guard(60s, "queues of several capacities");
+  for (const std::size_t capacity : {8u, 16u, 256u, 1024u}) {
+    support::watched_runtime rt({.workers = 1, .queue_capacity = capacity});
+    const auto overflows = [&] { return rt->statistics().overflow_batches; };
+    rt->run([&] {
+      std::vector<weft::join_handle<void>> all;
+      for (std::size_t i = 0; i < capacity; ++i) all.push_back(weft::spawn([] {}));
+      EXPECT_EQ(overflows(), 0u) << "capacity " << capacity;
+      all.push_back(weft::spawn([] {}));
+      EXPECT_EQ(overflows(), 1u) << "capacity " << capacity;
+      for (auto& h : all) h.join();
+    });
+  }
+}
+
+}  // namespace
