@@ -4,6 +4,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "base/log.hpp"
 #include "sched/environment.hpp"
 #include "sched/scheduler.hpp"
 
@@ -63,6 +64,7 @@ void print(const char* who, const runtime_statistics& s) {
 runtime::runtime(const runtime_options& options)
     : core_(std::make_unique<sched::scheduler>(checked(options))),
       print_statistics_(sched::flag_from_environment("WEFT_STATS")) {
+  base::read_logged_topics();
   if (sched::flag_from_environment("WEFT_VERBOSE"))
     std::fprintf(stderr, "weft: %zu workers, stacks of %zu KiB, queues of %zu\n", workers(),
                  core_->stacks().default_size() >> 10, core_->queue_capacity());

@@ -4,6 +4,7 @@
 #include <new>
 
 #include "base/clock.hpp"
+#include "base/log.hpp"
 #include "context/overflow.hpp"
 
 namespace weft::inline v1::sched {
@@ -129,6 +130,7 @@ void scheduler::schedule_joiner(record* t) noexcept {
 void scheduler::inject(record* t) noexcept {
   const auto n = static_cast<std::uint32_t>(worker_count());
   const std::uint32_t to = next_inbox_.fetch_add(1, base::relaxed) % n;
+  WEFT_LOG(inbox, "task #%llu to the inbox of worker %u", static_cast<unsigned long long>(t->id), to);
   worker_pointers_[to]->push_inbox(t);
   notify(static_cast<int>(to));
 }

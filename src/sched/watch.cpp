@@ -10,6 +10,7 @@
 // V2. The watcher sleeps until the earliest deadline it has seen. A worker that goes to sleep with an earlier one takes over.
 // V3. A watcher that leaves for work while timers are pending wakes another sleeper to watch.   test time/stuck_owner
 #include "base/clock.hpp"
+#include "base/log.hpp"
 #include "sched/scheduler.hpp"
 
 namespace weft::inline v1::sched {
@@ -60,6 +61,8 @@ base::time_ns scheduler::watch_from(worker& w) noexcept {
   if (starved_count_.load(base::relaxed) != 0) deadline = std::min(deadline, now + look_around_ns);
   watcher_ = w.id();
   watch_deadline_ = deadline;
+  WEFT_LOG(watch, "worker %d watches, %zu of %zu asleep, %s", w.id(), idle_.sleeping(), worker_count(),
+           deadline == base::never_ns ? "until woken" : "with a deadline");
   return deadline;
 }
 

@@ -1,6 +1,7 @@
 #include "sched/worker.hpp"
 
 #include "base/clock.hpp"
+#include "base/log.hpp"
 #include "context/annotate.hpp"
 #include "sched/scheduler.hpp"
 
@@ -45,6 +46,7 @@ inline void worker::tell() noexcept {
 void worker::accept_woken(record* t) noexcept {
   counters_.wakes.add();
   become_runnable(t);
+  WEFT_LOG(wake, "task #%llu to the slot of worker %d", static_cast<unsigned long long>(t->id), id_);
   if constexpr (force_migration) return scheduler_.inject_elsewhere(*this, t);
   record* displaced = slot_.put(t);
   if (displaced == nullptr) return tell_quietly();
@@ -109,6 +111,7 @@ void worker::accept_batch(chain<record>&& batch) noexcept {
 
 record* worker::from_inbox() noexcept {
   if (inbox_.empty()) return nullptr;
+  WEFT_LOG(inbox, "worker %d empties its inbox", id_);
   accept_batch(inbox_.take_all());
   return woken_.pop();
 }

@@ -11,6 +11,7 @@
 #include <concepts>
 #include <source_location>
 
+#include "base/log.hpp"
 #include "sched/worker.hpp"
 #include "task/task.hpp"
 #include "wait/waitable.hpp"
@@ -109,10 +110,13 @@ outcome fiber_wait(W& w, node& n, const options& o) {
   for (bool first = true;; first = false) {
     if (interruptible && (self.word.load() & task::state_word::cancel_requested) != 0) return outcome::cancelled;
     if (w.try_complete()) {
+      WEFT_LOG(park, "task #%llu does not park for %s: already complete", static_cast<unsigned long long>(self.id), w.reason());
       if (first && !on->spend_budget()) on->yield();
       return outcome::completed;
     }
     note_site(self, w.reason(), w.object(), o.where);
+    WEFT_LOG(park, "task #%llu parks for %s at %s:%u", static_cast<unsigned long long>(self.id), w.reason(),
+             o.where.file_name(), o.where.line());
     w.lock();
     switch (detail::park_once(*on, self, w, n, interruptible)) {
       case detail::round::completed: return outcome::completed;

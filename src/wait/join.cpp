@@ -1,11 +1,13 @@
 #include "wait/join.hpp"
 
+#include "base/log.hpp"
 #include "sched/scheduler.hpp"
 
 namespace weft::inline v1::sched {
 
 void wake_joiners(record& finished) noexcept {
   wait::node* woken = nullptr;
+  WEFT_LOG(join, "task #%llu has ended and wakes its joiners", static_cast<unsigned long long>(finished.id));
   finished.join_lock.acquire();
   while (wait::node* n = finished.join_list) {
     wait::unlink(finished.join_list, *n);

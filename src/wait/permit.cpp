@@ -1,5 +1,6 @@
 #include "wait/permit.hpp"
 
+#include "base/log.hpp"
 #include "sched/scheduler.hpp"
 #include "wait/fiber_wait.hpp"
 
@@ -14,7 +15,10 @@ void park_if(bool (*still)(const void* context), const void* context, std::sourc
   check_may_suspend(0, where);
   const bool interruptible = self.shields == 0 && !on->is_unwinding();
   if (interruptible && (self.word.load() & state_word::cancel_requested) != 0) throw_cancelled();
-  if (self.word.consume_permit() || !still(context)) {
+  const bool had_permit = self.word.consume_permit();
+  if (had_permit || !still(context)) {
+    WEFT_LOG(park, "task #%llu does not park: %s", static_cast<unsigned long long>(self.id),
+             had_permit ? "it has a permit" : "the condition has changed");
     if (!on->spend_budget()) on->yield();
     return;
   }
@@ -31,6 +35,7 @@ void park_if(bool (*still)(const void* context), const void* context, std::sourc
 }
 
 void unpark(task::record& t) noexcept {
+  WEFT_LOG(wake, "unpark of task #%llu", static_cast<unsigned long long>(t.id));
   if (t.word.grant_permit() == task::wake_result::claimed) sched::scheduler::schedule(&t);
 }
 

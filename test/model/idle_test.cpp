@@ -108,6 +108,29 @@ MODEL_TEST(idle_one_worker_one_task, .preemptions = -1) {
   model_assert(all.taken() == 1 && p.idle.sleeping() == 0 && p.idle.searching() == 0);
 }
 
+MODEL_TEST(idle_one_worker_two_tasks, .preemptions = 4) {
+  items<2> all;
+  pool p(1);
+  p.left.store(2, base::relaxed);
+  thread([&] { work(p, 0); });
+  thread([&] {
+    p.enqueue(all.make(0));
+    p.enqueue(all.make(1));
+  });
+  join_all();
+  model_assert(all.taken() == 2 && p.idle.sleeping() == 0 && p.idle.searching() == 0);
+}
+
+MODEL_TEST(idle_two_workers_one_task, .preemptions = 3) {
+  items<1> all;
+  pool p(2);
+  p.left.store(1, base::relaxed);
+  thread([&] { work(p, 0); });
+  thread([&] { work(p, 1); });
+  thread([&] { p.enqueue(all.make(0)); });
+  join_all();
+  model_assert(all.taken() == 1 && p.idle.sleeping() == 0 && p.idle.searching() == 0);
+}
 MODEL_TEST(idle_one_worker_two_enqueuers, .preemptions = 3) {
   items<2> all;
   pool p(1);
