@@ -14,12 +14,13 @@ namespace weft::inline v1::sched {
 
 class worker;
 
-// One per worker. A wake before the sleep makes the sleep return at once: a token, not an event.
+// One per worker. A wake before the sleep makes the sleep return at once: a token, not an event. The sleeper finds out by
+// itself why it was woken; a token left over from before costs one more look.
 class driver {
  public:
   virtual ~driver() = default;
-  // Sleeps until wake() or the deadline. Returns at once if a token is there; takes it. True: a token was taken.
-  virtual bool sleep(base::time_ns deadline) noexcept = 0;
+  // Sleeps until wake() or the deadline. Returns at once if a token is there; takes it.
+  virtual void sleep(base::time_ns deadline) noexcept = 0;
   virtual void wake() noexcept = 0;
 };
 

@@ -9,7 +9,7 @@ namespace {
 // 0 nothing, 1 asleep, 2 token.
 class alignas(base::cache_line) futex_driver final : public driver {
  public:
-  bool sleep(base::time_ns deadline) noexcept override {
+  void sleep(base::time_ns deadline) noexcept override {
     std::uint32_t seen = nothing;
     // acquire pairs with the release in wake(): what was queued before the wake is seen after it.
     if (state_.compare_exchange_strong(seen, asleep, base::acquire, base::acquire)) {
@@ -19,7 +19,7 @@ class alignas(base::cache_line) futex_driver final : public driver {
       } while (seen == asleep && (deadline == base::never_ns || base::now() < deadline));
     }
     // A token that comes between the load and this exchange is taken too.
-    return state_.exchange(nothing, base::acquire) == token;
+    state_.exchange(nothing, base::acquire);
   }
   void wake() noexcept override {
     if (state_.exchange(token, base::release) == asleep) base::futex_wake(&state_, 1);

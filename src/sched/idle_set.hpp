@@ -83,15 +83,15 @@ class idle_set {
     return true;
   }
 
-  // Any sleeper at all, not counted as searching: shutdown.
-  [[nodiscard]] int remove_any() noexcept {
+  // Still asleep, as far as others know? Asked by that worker when its driver returns: a token may be an old one.
+  [[nodiscard]] bool is_asleep(int worker) noexcept {
     base::lock_guard guard(lock_);
-    const int chosen = lowest();
-    if (chosen != nobody) {
-      remove(chosen);
-      searching_.fetch_add(1, base::relaxed);
-    }
-    return chosen;
+    return contains(worker);
+  }
+  // Somebody who sleeps, and stays counted as sleeping.
+  [[nodiscard]] int any_sleeper() noexcept {
+    base::lock_guard guard(lock_);
+    return lowest();
   }
 
   [[nodiscard]] std::size_t sleeping() const noexcept { return sleeping_.load(base::acquire); }

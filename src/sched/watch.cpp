@@ -75,11 +75,15 @@ bool scheduler::stop_watching(worker& w) noexcept {
   return true;
 }
 
-// The watcher goes to work. If somebody sleeps and timers are pending, they need a new watcher (V3).
+// The watcher goes to work. If somebody sleeps and timers are pending, they need a new watcher (V3): one that looks at the
+// clock and sleeps again, without searching.
 void scheduler::hand_on_watch() noexcept {
   if (idle_.sleeping() == 0) return;
-  for (const worker* w : worker_pointers_)
-    if (w->timers_->next_deadline() != base::never_ns) return notify();
+  base::time_ns earliest = base::never_ns;
+  for (const worker* w : worker_pointers_) earliest = std::min(earliest, w->timers_->next_deadline());
+  if (earliest == base::never_ns) return;
+  if (const int sleeper = idle_.any_sleeper(); sleeper != idle_set::nobody)
+    worker_pointers_[static_cast<std::size_t>(sleeper)]->wake();
 }
 
 // All have been asleep for a while: what is cached beyond the limits goes back to the system.

@@ -147,9 +147,10 @@ bool worker::sleep(bool was_searching) noexcept {
     if (scheduler_.work_visible(*this) || scheduler_.stopping() || drain_requested_.load(base::acquire)) break;
     scheduler_.tell_if_quiet();
     const base::time_ns deadline = scheduler_.watch_from(*this);
-    const bool token = driver_->sleep(deadline);
+    driver_->sleep(deadline);
     const bool was_watcher = scheduler_.stop_watching(*this);
-    if (token) {
+    // The set, not the token, says whether we were woken to work: a token may be an old one, or only ask for a new watcher.
+    if (!idle.is_asleep(id_)) {
       if (was_watcher) scheduler_.hand_on_watch();
       return true;
     }
@@ -167,8 +168,7 @@ bool worker::sleep(bool was_searching) noexcept {
     scheduler_.hand_on_watch();
     return false;
   }
-  // Somebody is waking us at this moment: take its token, or the next sleep would end at once.
-  driver_->sleep(base::never_ns);
+  // Somebody has chosen us at this moment. Its token makes the next sleep end at once, which then looks around again.
   return true;
 }
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "context/fiber.hpp"
+#include "context/process.hpp"
 
 namespace {
 
@@ -101,12 +102,36 @@ TEST(Annotate, the_sanitizer_lets_go_of_flows_that_ended) {
   int ran = 0;
   flow thread;
   thread.adopt_thread();
-  for (int i = 0; i < 20'000; ++i) {  // more than TSan has room for at a time
-    fiber f(*on, [&](fiber&) { ++ran; });
-    f.resume_from(thread);
-  }
-  EXPECT_EQ(ran, 20'000);
+  const auto run_many = [&](int flows) {
+    for (int i = 0; i < flows; ++i) {
+      fiber f(*on, [&](fiber&) { ++ran; });
+      f.resume_from(thread);
+    }
+  };
+  run_many(1'000);
+  const std::size_t before = weft_test::status_kib("VmRSS:");
+  run_many(20'000);
+  EXPECT_EQ(ran, 21'000);
+  EXPECT_LT(weft_test::status_kib("VmRSS:"), before + (20 << 10));  // TSan needs some 20 KiB for each that it knows
 }
+
+#if defined(WEFT_TSAN)
+TEST(Annotate, tsan_knows_which_flow_runs) {
+  stack_pool pool;
+  borrowed_stack on(pool);
+  void* const outside = __tsan_get_current_fiber();
+  void* inside = nullptr;
+  fiber f(*on, [&](fiber& self) {
+    inside = __tsan_get_current_fiber();
+    self.suspend();
+    EXPECT_EQ(__tsan_get_current_fiber(), inside);
+  });
+  f.resume();
+  EXPECT_NE(inside, outside);
+  EXPECT_EQ(__tsan_get_current_fiber(), outside);
+  f.resume();
+}
+#endif
 
 #if defined(WEFT_ASAN)
 TEST(AnnotateDeathTest, asan_still_finds_an_overrun_on_a_flows_stack) {

@@ -21,6 +21,7 @@ struct failing_memory {
   static inline weft::base::atomic<bool> no_guard_install{false};  // a kernel before 6.13
   static inline weft::base::atomic<long> guard_installs{0};
   static inline weft::base::atomic<long> mapped{0};  // bytes
+  static inline void (*before_unmap)() = nullptr;    // what another thread might do just then
 
   static bool fails() { return calls.fetch_add(1) == fail_at.load(); }
 
@@ -32,6 +33,7 @@ struct failing_memory {
   }
   // Never by number: a process that cannot unmap cannot but leak.
   static int unmap(void* begin, std::size_t size) noexcept {
+    if (before_unmap != nullptr) before_unmap();
     if (fail_unmap) return ENOMEM;
     mapped -= static_cast<long>(size);
     return context::real_memory().unmap(begin, size);
@@ -60,6 +62,7 @@ struct failing_memory {
     guard_installs = 0;
     mapped = 0;
     fail_all_maps = fail_unmap = no_guard_install = false;
+    before_unmap = nullptr;
   }
 
  private:

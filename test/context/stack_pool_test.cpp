@@ -241,7 +241,11 @@ TEST(StackPool, gives_everything_back_when_it_ends) {
 std::size_t exercise(stack_pool& pool) {
   std::vector<stack*> held;
   std::size_t refused = 0;
-  const auto keep = [&](stack* s) { s != nullptr ? held.push_back(s) : void(++refused); };
+  weft_test::fault_probe probe;
+  const auto keep = [&](stack* s) {
+    s != nullptr ? held.push_back(s) : void(++refused);
+    EXPECT_TRUE(s == nullptr || probe.faults(s->base - 1)) << "handed out without a guard";
+  };
   const auto free_all = [&] {
     for (stack* s : held) pool.release(s);
     held.clear();
@@ -310,6 +314,28 @@ TEST(StackPool, trim_that_may_not_unmap_gives_back_the_pages_at_least) {
   failing_memory::fail_unmap = false;
   pool.verify();
   EXPECT_EQ(exercise(pool), 0u);
+}
+
+// The system calls of trim run without the lock: somebody may want a stack in the middle of one.
+TEST(StackPool, a_stack_taken_while_its_region_is_being_unmapped_is_another) {
+  failing_memory memory;
+  static stack_pool* pool;
+  static stack* taken;
+  stack_pool the_pool({.cache_bytes = 0});
+  pool = &the_pool;
+  taken = nullptr;
+  std::vector<stack*> held;
+  for (int i = 0; i < 50; ++i) held.push_back(pool->acquire());
+  for (stack* s : held) pool->release(s);
+  failing_memory::before_unmap = [] {
+    failing_memory::before_unmap = nullptr;
+    taken = pool->acquire();
+  };
+  EXPECT_EQ(pool->trim(), 50 * default_stack);
+  ASSERT_NE(taken, nullptr) << "trim unmapped nothing";
+  std::memset(taken->base + 64, 1, taken->size - 64);
+  pool->release(taken);
+  pool->verify();
 }
 
 // Counts and conserves: no stack is with two threads at once, none is lost, whatever trim does meanwhile.

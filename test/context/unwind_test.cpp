@@ -8,6 +8,10 @@
 
 #include "context/fiber.hpp"
 
+#if !defined(WEFT_BOOST_SWITCH)
+extern "C" void weft_v1_context_start() noexcept;  // switch_<arch>.S
+#endif
+
 namespace {
 
 using namespace weft::context;
@@ -41,6 +45,7 @@ TEST(Unwind, an_exception_is_thrown_and_caught_inside_a_flow_and_runs_destructor
 
 struct walked {
   int frames = 0;
+  std::uintptr_t last_pc = 0;
   std::uintptr_t last_cfa = 0;
 };
 
@@ -49,6 +54,8 @@ walked walk() {
   const auto code = _Unwind_Backtrace(
       [](_Unwind_Context* c, void* to) {
         auto& seen = *static_cast<walked*>(to);
+        if (_Unwind_GetIP(c) == 0) return _URC_NO_REASON;  // how libgcc announces the end
+        seen.last_pc = _Unwind_GetIP(c);
         seen.last_cfa = _Unwind_GetCFA(c);
         return ++seen.frames < 100 ? _URC_NO_REASON : _URC_NORMAL_STOP;
       },
@@ -80,6 +87,9 @@ TEST(Unwind, a_backtrace_ends_at_the_entry_and_stays_on_its_stack) {
   EXPECT_EQ(deep.frames, shallow.frames + 10);
   EXPECT_LE(deep.last_cfa, reinterpret_cast<std::uintptr_t>(on->base + on->size));
   EXPECT_GE(deep.last_cfa, reinterpret_cast<std::uintptr_t>(on->base));
+#if !defined(WEFT_BOOST_SWITCH)
+  EXPECT_LT(deep.last_pc - reinterpret_cast<std::uintptr_t>(&weft_v1_context_start), 16u) << "not the entry frame";
+#endif
 }
 
 #if !defined(WEFT_BOOST_SWITCH)

@@ -43,12 +43,10 @@ struct pool {
     notify();
   }
   bool stopping() { return left.load(base::acquire) == 0; }
-  void stop() {
-    base::fence_seq_cst();
-    for (int i; (i = idle.remove_any()) != sched::idle_set::nobody;) drivers[i]->wake();
-  }
   void done(int n) {
-    if (left.fetch_sub(n, base::acq_rel) == n) stop();
+    if (left.fetch_sub(n, base::seq_cst) != n) return;
+    for (auto& d : drivers)
+      if (d != nullptr) d->wake();
   }
 };
 
@@ -67,14 +65,11 @@ int take(pool& p) {
 
 bool sleep(pool& p, int id, bool was_searching) {
   p.idle.enter_sleep(id, was_searching);
-  if (p.work.empty() && !p.stopping()) {
-    const bool token = p.drivers[id]->sleep(base::never_ns);
-    model_assert(token);
-    return true;
+  while (p.work.empty() && !p.stopping()) {
+    p.drivers[id]->sleep(base::never_ns);
+    if (!p.idle.is_asleep(id)) return true;
   }
-  if (p.idle.leave_sleep(id)) return false;
-  p.drivers[id]->sleep(base::never_ns);
-  return true;
+  return !p.idle.leave_sleep(id);
 }
 
 void work(pool& p, int id) {

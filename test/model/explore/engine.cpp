@@ -21,6 +21,7 @@ int running_thread() noexcept { return the_engine.current(); }
 // ---- an execution
 
 ending engine::execute(void (*body)(void*), void* argument, bool trace) {
+  ++execution_;
   arena::reset();
   memory.reset();
   choices.begin_execution();

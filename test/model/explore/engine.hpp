@@ -41,6 +41,7 @@ class engine {
   ending execute(void (*body)(void*), void* argument, bool trace);
   const char* failure() const { return failure_; }
   std::uint64_t steps() const { return steps_; }
+  std::uint64_t execution() const { return execution_; }  // which one this is; what it left behind in a global is old afterwards
 
   // --- called by the code under test, on a virtual thread
   [[noreturn]] void fail(const char* format, ...) noexcept __attribute__((format(printf, 2, 3)));
@@ -111,7 +112,7 @@ class engine {
   ending ending_ = ending::completed;
   int preemptions_left_ = 0, old_reads_left_ = 0;
   int spurious_left_ = 0, weak_left_ = 0, early_left_ = 0;
-  std::uint64_t steps_ = 0;
+  std::uint64_t steps_ = 0, execution_ = 0;
   std::uint32_t steps_here_ = 0;
   bool trace_ = false;
   host_vector<place_option> options_;

@@ -1,0 +1,30 @@
+// See sched/worker.hpp beside this.
+#pragma once
+
+#include <exception>
+
+#include "sched/worker.hpp"
+
+namespace weft::inline v1::sched {
+
+void wake_joiners(record& finished) noexcept;  // wait/join.cpp
+
+class scheduler {
+ public:
+  static void schedule(record* t) noexcept;
+  static void schedule_joiner(record* t) noexcept { schedule(t); }
+  void finish(record* t, task::phase how) noexcept;  // as in sched/scheduler.cpp
+  [[nodiscard]] bool is_forked_child() const noexcept { return false; }
+  [[nodiscard]] task::record_pool& records() noexcept { return records_; }
+
+ private:
+  task::record_pool records_;
+};
+
+scheduler& the_scheduler() noexcept;
+
+void report_unhandled(const record& t, std::exception_ptr error) noexcept;
+void add_reference(record* t) noexcept;
+void drop_reference(record* t) noexcept;
+
+}  // namespace weft::inline v1::sched

@@ -1,0 +1,73 @@
+// What the scheduler promises to the wait layer, and nothing else: for model tests of parking, joining and permits.
+// A test file asks for it with `// abstract scheduler`.
+//
+// Kept: a task runs on one worker at a time; park() commits after the switch, then unlocks (the same thread does it here, as
+// the next stack on the same worker does in the product); a task that was scheduled runs again, having seen what the one who
+// scheduled it did; scheduling a task that is already in a queue is an error. Left out: which queue, which worker, when.
+// Each task has a virtual thread of its own as its worker.
+#pragma once
+
+#include "base/atomic.hpp"
+#include "base/lock.hpp"
+#include "task/task.hpp"
+
+namespace weft::inline v1::task {
+
+// Recycling: the last reference ends the record here, so that whoever touches it later is caught.
+struct record_pool {
+  void release(record* t) noexcept;
+};
+struct slab {
+  record_pool* pool;
+  static slab* of(record* t) noexcept;
+};
+
+}  // namespace weft::inline v1::task
+
+namespace weft::inline v1::sched {
+
+using task::record;
+
+class scheduler;
+
+// A record and its place in the one run queue there is: held while the task is in no queue.
+struct model_task : record {
+  explicit model_task(bool with_handle) noexcept;
+  base::lock in_no_queue;
+  base::plain<int> context{0};  // written by the switch away, read by whoever switches to the task
+};
+
+class worker {
+ public:
+  [[nodiscard]] record* current() const noexcept { return current_; }
+  [[nodiscard]] scheduler& owner() const noexcept;
+  [[nodiscard]] bool spend_budget() noexcept { return true; }
+  [[nodiscard]] bool is_unwinding() const noexcept { return false; }
+  void yield() noexcept {}
+  static void park(worker& on, void (*unlock)(void*) noexcept, void* locked) noexcept;
+
+  struct cache {
+    void put(record* t) noexcept;
+  };
+  cache& records() noexcept { return cache_; }
+
+  // Runs f as the body of `t` on the calling virtual thread.
+  template <class F>
+  static void run(model_task& t, F&& f) {
+    worker on;
+    on.current_ = &t;
+    on.make_current();
+    f();
+    on.make_none_current();
+  }
+
+ private:
+  void make_current() noexcept;
+  void make_none_current() noexcept;
+  record* current_ = nullptr;
+  cache cache_;
+};
+
+[[nodiscard]] worker* this_worker() noexcept;
+
+}  // namespace weft::inline v1::sched

@@ -1,0 +1,265 @@
+// fiber_wait against whoever wakes (src/wait/fiber_wait.hpp, fiber_wait.cpp, permit.cpp; src/task/state.hpp).
+// sources: wait/fiber_wait.cpp wait/permit.cpp wait/thread_waiter.cpp wait/join.cpp task/state.cpp sched/reference.cpp
+// abstract lock
+// abstract scheduler
+//
+// F1. A wake that lands at any point of the park is never lost (a deadlock here).
+// S2. PARKED is left by exactly one winner; a task is scheduled once (scheduling it twice is reported).
+// S3. A waker that meets PARKING leaves WP, and the commit makes the claim.
+// S4. A cancel or permit set in any phase is seen.
+// N2. A waker with an old ticket changes nothing.
+// F2. Whoever wins, the node is on no list when fiber_wait returns, and what the winner wrote is seen.
+#include "explore/explore.hpp"
+#include "sched/scheduler.hpp"
+#include "wait/fiber_wait.hpp"
+#include "wait/permit.hpp"
+#include "weft/cancelled.hpp"
+
+namespace base = weft::base;
+namespace task = weft::task;
+namespace wait = weft::wait;
+using explore::join_all;
+using explore::thread;
+using weft::sched::model_task;
+using weft::sched::worker;
+
+namespace {
+
+// Something that happens once, and whoever waits for it. As small as a waitable can be.
+class event final : public wait::waitable {
+ public:
+  bool try_complete() noexcept override { return set_.load(base::acquire); }
+  bool publish(wait::node& n) noexcept override {
+    if (set_.load(base::relaxed)) return false;  // under the lock
+    wait::link_last(list_, n);
+    return true;
+  }
+  void unpublish(wait::node& n) noexcept override { wait::unlink(list_, n); }
+  void lock() noexcept override { lock_.acquire(); }
+  void unlock() noexcept override { lock_.release(); }
+  std::uintptr_t order_key() const noexcept override { return 0; }
+  const char* reason() const noexcept override { return "event"; }
+  const void* object() const noexcept override { return this; }
+
+  // True: this call woke the waiter.
+  bool set() noexcept {
+    lock_.acquire();
+    set_.store(true, base::release);
+    wait::node* n = list_;
+    task::parkable* who = nullptr;
+    if (n != nullptr) {
+      wait::unlink(list_, *n);
+      if (wait::claim(*n, task::wake_reason::data)) who = n->who;
+    }
+    lock_.release();
+    if (who != nullptr) wait::resume(*who);
+    return who != nullptr;
+  }
+  bool nobody_waits() const { return list_ == nullptr; }
+
+ private:
+  base::lock lock_;
+  wait::node* list_ = nullptr;
+  base::atomic<bool> set_{false};
+};
+
+wait::outcome wait_for(event& e, bool interruptible = true) {
+  wait::node n;
+  const wait::outcome o = wait::fiber_wait(e, n, {.interruptible = interruptible, .where = {}});
+  model_assert(!n.linked);
+  return o;
+}
+
+}  // namespace
+
+MODEL_TEST(park_one_waker, .preemptions = -1) {
+  event e;
+  base::plain<int> told{0};
+  model_task t(false);
+  thread([&] {
+    worker::run(t, [&] {
+      model_assert(wait_for(e) == wait::outcome::completed);
+      model_assert(told == 1);  // what the waker did before is seen
+    });
+  });
+  thread([&] {
+    told = 1;
+    e.set();
+  });
+  join_all();
+  model_assert(e.nobody_waits());
+}
+
+MODEL_TEST(park_two_wakers, .preemptions = -1) {
+  event e;
+  model_task t(false);
+  bool woke[2] = {};
+  thread([&] { worker::run(t, [&] { model_assert(wait_for(e) == wait::outcome::completed); }); });
+  for (bool& w : woke) thread([&] { w = e.set(); });
+  join_all();
+  model_assert(!(woke[0] && woke[1]));
+}
+
+MODEL_TEST(park_wake_against_cancel, .preemptions = 4) {
+  event e;
+  base::plain<int> told{0};
+  model_task t(false);
+  wait::outcome o{};
+  bool woke = false;
+  thread([&] {
+    worker::run(t, [&] {
+      o = wait_for(e);
+      if (o == wait::outcome::completed) model_assert(told == 1);
+    });
+  });
+  thread([&] {
+    told = 1;
+    woke = e.set();
+  });
+  thread([&] { wait::cancel(t); });
+  join_all();
+  model_assert(o == wait::outcome::completed || o == wait::outcome::cancelled);
+  if (woke) model_assert(o == wait::outcome::completed);  // what was handed over is not dropped
+  model_assert(e.nobody_waits());
+  model_assert((t.word.load() & task::state_word::cancel_requested) != 0);  // sticky
+}
+
+MODEL_TEST(park_cancel_alone_ends_the_wait, .preemptions = -1) {
+  event e;
+  base::plain<int> why{0};
+  model_task t(false);
+  thread([&] {
+    worker::run(t, [&] {
+      model_assert(wait_for(e) == wait::outcome::cancelled);
+      model_assert(why == 1);  // what the canceller did before is seen
+    });
+  });
+  thread([&] {
+    why = 1;
+    wait::cancel(t);
+  });
+  join_all();
+  model_assert(e.nobody_waits());
+}
+
+MODEL_TEST(park_uninterruptible_wait_ignores_cancel, .preemptions = -1) {
+  event e;
+  model_task t(false);
+  thread([&] { worker::run(t, [&] { model_assert(wait_for(e, false) == wait::outcome::completed); }); });
+  thread([&] {
+    wait::cancel(t);
+    e.set();
+  });
+  join_all();
+  model_assert(e.nobody_waits());
+}
+
+MODEL_TEST(park_two_cancels, .preemptions = -1) {
+  event e;
+  model_task t(false);
+  thread([&] { worker::run(t, [&] { model_assert(wait_for(e) == wait::outcome::cancelled); }); });
+  for (int i = 0; i < 2; ++i) thread([&] { wait::cancel(t); });
+  join_all();
+  model_assert(e.nobody_waits());
+}
+
+// A waker that remembers the ticket of the first wait, as a timer does, comes at any later time.
+MODEL_TEST(park_old_ticket_does_not_end_the_next_wait, .preemptions = 4) {
+  event first, second;
+  model_task t(false);
+  base::plain<bool> second_is_due{false};
+  const task::ticket of_first = task::state_word::ticket_of(t.word.peek()) + 1;
+  thread([&] {
+    worker::run(t, [&] {
+      (void)wait_for(first);
+      (void)wait_for(second);
+      model_assert(second_is_due == true);  // ended by its own event and by nothing else
+    });
+  });
+  thread([&] {
+    first.set();
+    second_is_due = true;
+    second.set();
+  });
+  thread([&] {
+    // What a timer would do: claim by ticket, without the object's lock.
+    if (t.word.wake(of_first) == task::wake_result::claimed) {
+      t.wake_value = static_cast<std::uint64_t>(task::wake_reason::timeout);
+      weft::sched::scheduler::schedule(&t);
+    }
+  });
+  join_all();
+  model_assert(first.nobody_waits() && second.nobody_waits());
+}
+
+MODEL_TEST(park_permit, .preemptions = -1) {
+  base::atomic<bool> ready{false};
+  base::plain<int> told{0};
+  model_task t(false);
+  thread([&] {
+    worker::run(t, [&] {
+      while (!ready.load(base::relaxed))
+        wait::park_if([](const void* r) { return !static_cast<const base::atomic<bool>*>(r)->load(base::relaxed); }, &ready,
+                      {});
+    });
+  });
+  thread([&] {
+    told = 1;
+    ready.store(true, base::relaxed);
+    wait::unpark(t);
+  });
+  join_all();
+}
+
+// unpark() alone hands over: the permit is acquired.
+MODEL_TEST(park_permit_publishes, .preemptions = -1) {
+  base::plain<int> told{0};
+  model_task t(false);
+  thread([&] {
+    worker::run(t, [&] {
+      wait::park_if([](const void*) { return true; }, nullptr, {});
+      model_assert(told == 1);
+    });
+  });
+  thread([&] {
+    told = 1;
+    wait::unpark(t);
+  });
+  join_all();
+}
+
+MODEL_TEST(park_permit_does_not_disturb_another_wait, .preemptions = 4) {
+  event e;
+  base::plain<bool> due{false};
+  model_task t(false);
+  thread([&] {
+    worker::run(t, [&] {
+      (void)wait_for(e);
+      model_assert(due == true);
+      wait::park_if([](const void*) { return true; }, nullptr, {});  // the permit is still there, or comes
+    });
+  });
+  thread([&] { wait::unpark(t); });
+  thread([&] {
+    due = true;
+    e.set();
+  });
+  join_all();
+}
+
+MODEL_TEST(park_permit_against_cancel, .preemptions = -1) {
+  model_task t(false);
+  bool cancelled = false;
+  thread([&] {
+    worker::run(t, [&] {
+      try {
+        wait::park_if([](const void*) { return true; }, nullptr, {});
+      } catch (const weft::cancelled&) {
+        cancelled = true;
+      }
+    });
+  });
+  thread([&] { wait::unpark(t); });
+  thread([&] { wait::cancel(t); });
+  join_all();
+}

@@ -1,0 +1,238 @@
+// Where records come from: slabs, the caches in front of them, and what is given back.
+#include "task/record_pool.hpp"
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <thread>
+#include <vector>
+
+#include "context/system_memory.hpp"
+#include "support/process.hpp"
+#include "support/watchdog.hpp"
+
+namespace {
+
+using namespace std::chrono_literals;
+namespace task = weft::task;
+using task::phase;
+using task::record;
+using task::record_cache;
+using task::record_pool;
+using task::slab;
+using task::state_word;
+
+struct retire {
+  void operator()(record_pool* p) const { p->retire(); }
+};
+using pool_ptr = std::unique_ptr<record_pool, retire>;
+pool_ptr make_pool() { return pool_ptr(new record_pool); }
+
+record* acquire_one(record_pool& p) {
+  std::size_t one = 1;
+  return p.acquire(one);
+}
+
+void release_all(record_pool& p, const std::vector<record*>& all) {
+  for (record* r : all) {
+    r->next = nullptr;
+    p.release(r);
+  }
+}
+
+// One whole life with a wait in it: the ticket moves on by one.
+task::ticket live(record* r) {
+  r->word.reset_for_spawn(false);
+  r->word.spawned();
+  const task::ticket t = state_word::ticket_of(r->word.begin_park(0));
+  r->word.abort_park();
+  (void)r->word.finish(phase::done);
+  return t;
+}
+
+// req: LS-M1 KC-5
+TEST(RecordPool, ARecordGivenBackIsHandedOutAgainWithAHigherTicket) {
+  const pool_ptr pool = make_pool();
+  record* r = acquire_one(*pool);
+  ASSERT_NE(r, nullptr);
+  const task::ticket first = live(r);
+  release_all(*pool, {r});
+  EXPECT_EQ(acquire_one(*pool), r);
+  EXPECT_EQ(live(r), first + 1);
+  release_all(*pool, {r});
+}
+
+// req: LS-M1
+TEST(RecordPool, GrowsBySlabsAndNotWhileThereAreFreeOnes) {
+  const pool_ptr pool = make_pool();
+  std::vector<record*> all;
+  std::set<record*> different;
+  for (std::size_t i = 0; i < slab::capacity; ++i) all.push_back(acquire_one(*pool));
+  EXPECT_EQ(pool->slab_count(), 1u);
+  all.push_back(acquire_one(*pool));
+  EXPECT_EQ(pool->slab_count(), 2u);
+  different.insert(all.begin(), all.end());
+  EXPECT_EQ(different.size(), all.size());
+  release_all(*pool, all);
+  for (int round = 0; round < 10; ++round) {
+    all.clear();
+    for (std::size_t i = 0; i < 2 * slab::capacity; ++i) all.push_back(acquire_one(*pool));
+    release_all(*pool, all);
+  }
+  EXPECT_EQ(pool->slab_count(), 2u);
+}
+
+// req: LS-M1
+TEST(RecordPool, ABatchIsAChainOfAtLeastOneAndAtMostAsManyAsAskedFor) {
+  const pool_ptr pool = make_pool();
+  std::size_t count = 32;
+  record* chain = pool->acquire(count);
+  std::size_t n = 0;
+  for (record* r = chain; r != nullptr; r = r->next) ++n;
+  EXPECT_EQ(n, count);
+  EXPECT_GE(n, 1u);
+  EXPECT_LE(n, 32u);
+  pool->release(chain);
+}
+
+// req: LS-M1 LS-T1
+TEST(RecordPool, TrimGivesWholeFreeSlabsBackAndTheirTicketsNeverGoBack) {
+  const pool_ptr pool = make_pool();
+  std::vector<record*> all;
+  for (std::size_t i = 0; i < 2 * slab::capacity; ++i) all.push_back(acquire_one(*pool));
+  std::vector<task::ticket> highest;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    for (std::size_t n = 0; n < i % 5; ++n) (void)live(all[i]);
+    highest.push_back(live(all[i]));
+  }
+  record* kept = all.back();
+  slab* used = slab::of(kept);
+  all.pop_back();
+  release_all(*pool, all);
+  EXPECT_EQ(pool->trim(), slab::bytes - slab::header_bytes) << "one of the two is in use";
+  EXPECT_EQ(pool->trim(), 0u);
+  all.push_back(kept);
+  // A stale pointer still meets a word that no ticket of an earlier wait fits.
+  for (std::size_t i = 0; i < all.size(); ++i)
+    if (slab::of(all[i]) != used)
+      for (task::ticket t = 1; t <= highest[i]; ++t) EXPECT_EQ(all[i]->word.wake(t), task::wake_result::stale);
+  std::vector<record*> again;
+  for (std::size_t i = 0; i < 2 * slab::capacity - 1; ++i) again.push_back(acquire_one(*pool));
+  EXPECT_EQ(pool->slab_count(), 2u) << "the trimmed slab is used again";
+  for (std::size_t i = 0; i < all.size(); ++i)
+    if (all[i] != kept) EXPECT_GT(live(all[i]), highest[i]);
+  again.push_back(kept);
+  release_all(*pool, again);
+}
+
+// req: LS-M1 KC-5
+TEST(RecordPool, TrimLowersTheResidentSizeNoAsanNoTsan) {
+  const pool_ptr pool = make_pool();
+  std::vector<record*> all;
+  for (std::size_t i = 0; i < 100 * slab::capacity; ++i) all.push_back(acquire_one(*pool));
+  const std::size_t full = support::rss();
+  release_all(*pool, all);
+  EXPECT_EQ(pool->trim(), 100 * (slab::bytes - slab::header_bytes));
+  EXPECT_LT(support::rss() + 20 * slab::bytes * 4, full) << "100 slabs of 256 KiB were given back";
+}
+
+// req: CSP-14 LS-M1
+TEST(RecordPool, AWalkSeesEveryRecordHandedOut) {
+  const pool_ptr pool = make_pool();
+  std::vector<record*> all;
+  for (std::size_t i = 0; i < slab::capacity + 10; ++i) all.push_back(acquire_one(*pool));
+  std::set<const record*> seen;
+  pool->walk([&](const record& r) { EXPECT_TRUE(seen.insert(&r).second); });
+  for (record* r : all) EXPECT_EQ(seen.count(r), 1u);
+  EXPECT_EQ(seen.size(), pool->slab_count() * slab::capacity);
+  release_all(*pool, all);
+}
+
+// req: LS-M1
+TEST(RecordPool, CanBeWalkedWithoutLocksWhileOthersTakeGiveBackAndTrim) {
+  support::watchdog guard(60s, "a walk beside a busy pool");
+  const pool_ptr pool = make_pool();
+  weft::base::atomic<bool> over{false};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 2; ++t)
+    threads.emplace_back([&] {
+      while (!over.load()) {
+        std::vector<record*> mine;
+        for (std::size_t i = 0; i < slab::capacity; ++i) {
+          mine.push_back(acquire_one(*pool));
+          (void)live(mine.back());
+        }
+        release_all(*pool, mine);
+        pool->trim();
+      }
+    });
+  std::size_t odd = 0;
+  for (std::size_t i = 0; i < support::scaled(500); ++i)
+    pool->walk([&](const record& r) {
+      const std::uint64_t w = r.word.peek();
+      // Whatever the moment: a phase that exists, a kind that exists.
+      if (state_word::phase_of(w) > phase::cancelled) ++odd;
+    });
+  over.store(true);
+  for (auto& t : threads) t.join();
+  EXPECT_EQ(odd, 0u);
+}
+
+// req: LS-M1
+TEST(RecordPool, GoesWithTheLastRecordSomebodyHoldsNotBefore) {
+  record_pool* pool = new record_pool;
+  record* r = acquire_one(*pool);
+  pool->retire();
+  EXPECT_TRUE(pool->is_retired());
+  r->word.reset_for_spawn(false);  // still there
+  r->next = nullptr;
+  pool->release(r);  // deletes the pool: ASan and the leak checker watch
+}
+
+int calls_left = 0;
+void* failing_map(std::size_t size) noexcept {
+  return calls_left-- > 0 ? weft::context::real_memory().map(size) : nullptr;
+}
+
+// req: W-9
+TEST(RecordPool, WithoutMemoryItSaysSoAndStaysUsable) {
+  weft::context::system_memory failing = weft::context::real_memory();
+  failing.map = &failing_map;
+  const pool_ptr pool = make_pool();
+  std::vector<record*> all;
+  {
+    weft::context::replace_system_memory replaced(failing);
+    calls_left = 1;
+    for (record* r; (r = acquire_one(*pool)) != nullptr;) all.push_back(r);
+    EXPECT_EQ(all.size(), slab::capacity);
+    record_cache cache(*pool);
+    EXPECT_EQ(cache.take(), nullptr);
+  }
+  all.push_back(acquire_one(*pool));
+  EXPECT_NE(all.back(), nullptr);
+  release_all(*pool, all);
+}
+
+// req: LS-M1 KC-5
+TEST(RecordCache, KeepsAFewWarmRecordsAndGivesTheRestToThePool) {
+  const pool_ptr pool = make_pool();
+  {
+    record_cache cache(*pool);
+    record* r = cache.take();
+    cache.put(r);
+    EXPECT_EQ(cache.take(), r) << "the last one put is the warmest";
+    std::vector<record*> many{r};
+    for (std::size_t i = 0; i < 10 * record_cache::capacity; ++i) many.push_back(cache.take());
+    EXPECT_EQ(std::set<record*>(many.begin(), many.end()).size(), many.size());
+    for (record* m : many) cache.put(m);
+    const std::size_t slabs = pool->slab_count();
+    // What it did not keep is there for others.
+    std::vector<record*> others;
+    for (std::size_t i = 0; i < 9 * record_cache::capacity; ++i) others.push_back(acquire_one(*pool));
+    EXPECT_EQ(pool->slab_count(), slabs);
+    release_all(*pool, others);
+  }
+  EXPECT_EQ(pool->trim(), pool->slab_count() * (slab::bytes - slab::header_bytes)) << "a destroyed cache kept nothing";
+}
+
+}  // namespace

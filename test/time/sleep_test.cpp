@@ -1,0 +1,293 @@
+// Sleeping tasks: never early, never lost, in order, cancellable, whatever their worker does.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include <weft/weft.hpp>
+
+#include "base/clock.hpp"
+#include "sched/scheduler.hpp"
+#include "support/process.hpp"
+#include "support/until.hpp"
+#include "support/watchdog.hpp"
+#include "support/worker_counts.hpp"
+#include "wait/fiber_wait.hpp"
+
+namespace {
+
+using namespace std::chrono_literals;
+using clock = std::chrono::steady_clock;
+using support::at_worker_counts;
+using support::scaled;
+using support::until;
+using support::watched_runtime;
+namespace base = weft::base;
+namespace sched = weft::sched;
+
+bool is_parked(const weft::task::record* t) {
+  return t != nullptr && weft::task::state_word::phase_of(t->word.load()) == weft::task::phase::parked;
+}
+
+// req: BZ-11
+TEST(Sleep, no_sleep_ends_early) {
+  at_worker_counts([](std::size_t workers) {
+    support::watchdog guard(60s);
+    watched_runtime rt(workers);
+    const std::size_t n = scaled(2'000);
+    base::atomic<std::size_t> early{0};
+    base::atomic<std::size_t> ended{0};
+    std::vector<weft::join_handle<void>> all;
+    for (std::size_t i = 0; i < n; ++i)
+      all.push_back(rt->spawn([&, i] {
+        for (int k = 0; k < 3; ++k) {
+          const auto time = std::chrono::nanoseconds(i * 7919 % 15'000'000);
+          const auto from = clock::now();
+          weft::sleep_for(time);
+          if (clock::now() - from < time) ++early;
+        }
+        ++ended;
+      }));
+    for (auto& h : all) h.join();
+    EXPECT_EQ(early.load(), 0u);
+    EXPECT_EQ(ended.load(), n);
+  });
+}
+
+// req: BZ-11
+TEST(Sleep, a_hundred_thousand_sleep_at_once_and_all_wake) {
+  at_worker_counts([](std::size_t workers) {
+    support::watchdog guard(100s);
+    watched_runtime rt(workers);
+    const std::size_t n = support::under_tsan ? 2'000 : scaled(100'000);
+    base::atomic<std::size_t> sleeping{0};
+    base::atomic<std::size_t> early{0};
+    base::atomic<std::size_t> woken{0};
+    const auto wake_up = clock::now() + (support::under_asan || support::under_tsan ? 1s : 2s);
+    rt->run([&] {
+      for (std::size_t i = 0; i < n; ++i)
+        weft::spawn([&, i] {
+          const auto when = wake_up + std::chrono::microseconds(i % 100'000);
+          ++sleeping;
+          weft::sleep_until(when);
+          if (clock::now() < when) ++early;
+          ++woken;
+        }).detach();
+    });
+    rt->shutdown();
+    EXPECT_EQ(sleeping.load(), n);
+    EXPECT_EQ(woken.load(), n);
+    EXPECT_EQ(early.load(), 0u);
+  });
+}
+
+// req: BZ-11
+TEST(Sleep, who_is_to_wake_first_wakes_first) {
+  support::watchdog guard(60s);
+  watched_runtime rt(1);
+  constexpr std::size_t n = 100;
+  std::vector<std::size_t> order;
+  rt->run([&] {
+    const auto start = clock::now() + 20ms;
+    std::vector<weft::join_handle<void>> all;
+    for (std::size_t i = 0; i < n; ++i) {
+      const std::size_t place = i * 37 % n;
+      all.push_back(weft::spawn([&, place] {
+        weft::sleep_until(start + place * 200us);
+        order.push_back(place);
+      }));
+    }
+    for (auto& h : all) h.join();
+  });
+  ASSERT_EQ(order.size(), n);
+  EXPECT_TRUE(std::is_sorted(order.begin(), order.end()));
+}
+
+// req: BZ-11
+TEST(Sleep, a_time_that_has_passed_does_not_park) {
+  support::watchdog guard(60s);
+  watched_runtime rt(1);
+  rt->run([&] {
+    const auto before = rt->statistics();
+    weft::sleep_for(0s);
+    weft::sleep_for(-1s);
+    weft::sleep_for(-5h);
+    weft::sleep_for(std::chrono::nanoseconds::min());
+    weft::sleep_until(clock::now());
+    weft::sleep_until(clock::time_point::min());
+    weft::sleep_until(clock::time_point());
+    EXPECT_EQ(rt->statistics().parks, before.parks);
+  });
+}
+
+// As nanoseconds these do not fit into 64 bits.
+// req: BZ-11
+TEST(Sleep, a_negative_duration_too_long_for_the_clock_does_not_park_either) {
+  support::watchdog guard(20s, "sleeps of a negative time");
+  watched_runtime rt(1);
+  rt->run([&] {
+    const auto before = rt->statistics();
+    weft::sleep_for(std::chrono::hours(-3'000'000));
+    weft::sleep_for(std::chrono::hours::min());
+    weft::sleep_for(std::chrono::seconds::min());
+    weft::sleep_for(std::chrono::duration<double>(-1e300));
+    EXPECT_EQ(rt->statistics().parks, before.parks);
+  });
+}
+
+// req: BZ-11
+TEST(Sleep, one_that_only_passes_the_clock_still_lets_others_run_in_the_end) {
+  support::watchdog guard(60s);
+  watched_runtime rt(1);
+  rt->run([] {
+    base::atomic<bool> ran{false};
+    auto other = weft::spawn([&] { ran = true; });
+    while (!ran.load()) weft::sleep_for(0s);
+    other.join();
+  });
+}
+
+// req: BZ-11
+TEST(Sleep, the_longest_times_sleep_until_cancelled) {
+  support::watchdog guard(60s);
+  const auto sleeps = [](auto how) {
+    watched_runtime rt(2);
+    base::atomic<weft::task::record*> who{nullptr};
+    auto h = rt->spawn([&] {
+      who = weft::wait::current_task();
+      how();
+    });
+    until([&] { return is_parked(who.load()); });
+    EXPECT_FALSE(h.is_finished());
+    h.cancel();
+    EXPECT_THROW(h.join(), weft::task_cancelled);
+  };
+  sleeps([] { weft::sleep_for(std::chrono::hours::max()); });
+  sleeps([] { weft::sleep_for(std::chrono::nanoseconds::max()); });
+  sleeps([] { weft::sleep_for(std::chrono::duration<double>(1e300)); });
+  sleeps([] { weft::sleep_until(clock::time_point::max()); });
+  sleeps([] { weft::sleep_until(clock::time_point::max() - 1ns); });
+  sleeps([] { weft::sleep_for(std::chrono::hours(24) * 365 * 100); });
+}
+
+// req: BZ-11
+TEST(Sleep, an_outside_thread_sleeps_as_long) {
+  const auto from = clock::now();
+  weft::sleep_for(5ms);
+  weft::sleep_until(from + 10ms);
+  EXPECT_GE(clock::now() - from, 10ms);
+  weft::sleep_for(-1h);
+}
+
+// req: BZ-11 LS-P3
+TEST(Sleep, cancelled_sleeps_leave_no_timer_behind) {
+  at_worker_counts([](std::size_t workers) {
+    support::watchdog guard(60s);
+    watched_runtime rt(workers);
+    const std::size_t n = scaled(2'000);
+    base::atomic<std::size_t> started{0};
+    std::vector<weft::join_handle<void>> all;
+    for (std::size_t i = 0; i < n; ++i)
+      all.push_back(rt->spawn([&, i] {
+        ++started;
+        weft::sleep_for(1h + std::chrono::microseconds(i * 997));
+      }));
+    until([&] { return started.load() == n; });
+    for (auto& h : all) h.cancel();
+    for (auto& h : all) EXPECT_THROW(h.join(), weft::task_cancelled);
+    // As if it were tomorrow: nothing is there to fire, and the wheels say so.
+    std::size_t fired = 0;
+    std::size_t pending = 0;
+    rt->run([&] {
+      sched::worker& here = *sched::this_worker();
+      for (sched::worker* w : rt.core().workers()) {
+        fired += w->timers().fire(base::now() + 86'400'000'000'000, here);
+        pending += w->timers().next_deadline() != base::never_ns ? 1 : 0;
+      }
+    });
+    EXPECT_EQ(fired, 0u);
+    EXPECT_EQ(pending, 0u);
+  });
+}
+
+// req: BZ-11
+TEST(Sleep, a_sleep_ends_while_its_worker_never_rests) {
+  support::watchdog guard(60s);
+  watched_runtime rt(1);
+  base::atomic<bool> woken{false};
+  rt->run([&] {
+    auto sleeper = weft::spawn([&] {
+      weft::sleep_for(2ms);
+      woken = true;
+    });
+    std::vector<weft::join_handle<void>> busy;
+    for (int i = 0; i < 10; ++i)
+      busy.push_back(weft::spawn([&] {
+        while (!woken.load()) weft::yield();
+      }));
+    for (auto& h : busy) h.join();
+    sleeper.join();
+  });
+}
+
+// One task keeps its worker from the moment on at which a timer is on that worker's wheel. Somebody else must fire it.
+// req: BZ-11
+TEST(Sleep, a_stuck_worker_delays_no_timer_of_its_own) {
+  support::watchdog guard(100s);
+  for (const std::size_t workers : {2, 4, 8}) {
+    watched_runtime rt(workers);
+    std::size_t on_the_stuck_one = 0;
+    for (std::size_t round = 0; round < scaled(40) || on_the_stuck_one == 0; ++round) {
+      rt->run([&] {
+        struct {
+          base::atomic<int> worker{-1};
+          base::atomic<bool> parked{false};
+          base::atomic<bool> woken{false};
+          base::atomic<weft::task::record*> who{nullptr};
+        } s;
+        if (round % 2 == 0)  // the others are fast asleep and know of no deadline
+          support::hold_worker_until([&] { return rt.core().idle().sleeping() + 1 == workers; });
+        auto sleeper = weft::spawn([&] {
+          s.who = weft::wait::current_task();
+          s.worker = sched::this_worker()->id();
+          weft::sleep_for(3ms);
+          s.woken = true;
+        });
+        until([&] { return is_parked(s.who.load()) || s.woken.load(); });
+        if (!s.woken.load() && s.worker.load() == sched::this_worker()->id()) ++on_the_stuck_one;
+        support::hold_worker_until([&] { return s.woken.load(); });
+        sleeper.join();
+      });
+    }
+    EXPECT_GT(on_the_stuck_one, 0u);
+  }
+}
+
+// All timers lie on one worker, which is stuck; the others come and go meanwhile.
+// req: BZ-11
+TEST(Sleep, many_timers_of_a_stuck_worker_fire_while_the_others_work_and_sleep_in_turns) {
+  support::watchdog guard(100s);
+  watched_runtime rt(2);
+  base::atomic<std::size_t> woken{0};
+  constexpr std::size_t n = 200;
+  rt->run([&] {
+    base::atomic<std::size_t> started{0};
+    std::vector<weft::join_handle<void>> all;
+    for (std::size_t i = 0; i < n; ++i)
+      all.push_back(weft::spawn([&, i] {
+        ++started;
+        weft::sleep_for(5ms + std::chrono::microseconds(i * 100));
+        ++woken;
+        weft::sleep_for(1ms);
+      }));
+    until([&] { return started.load() == n; });
+    support::hold_worker_until([&] { return woken.load() == n; });
+    for (auto& h : all) h.join();
+  });
+  EXPECT_EQ(woken.load(), n);
+}
+
+}  // namespace

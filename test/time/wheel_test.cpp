@@ -1,0 +1,179 @@
+// The timer wheel by itself, against sorted times, over the whole range of the clock.
+#include "time/wheel.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <random>
+#include <vector>
+
+#include <weft/weft.hpp>
+
+#include "base/clock.hpp"
+#include "sched/scheduler.hpp"
+#include "support/process.hpp"
+#include "support/watchdog.hpp"
+#include "wait/thread_waiter.hpp"
+
+namespace {
+
+using namespace std::chrono_literals;
+using weft::base::time_ns;
+using weft::task::phase;
+using weft::task::state_word;
+using weft::time::timer;
+using weft::time::wheel;
+namespace base = weft::base;
+namespace sched = weft::sched;
+namespace wait = weft::wait;
+
+constexpr time_ns one_tick = time_ns{1} << 15;
+
+// One who waits for a timer: PARKED, without a thread behind.
+struct sleeper {
+  wait::thread_waiter who;
+  timer t;
+
+  void park(wheel& on, time_ns deadline) {
+    t.deadline = deadline;
+    t.waiter.who = &who;
+    t.waiter.ticket = state_word::ticket_of(who.word.begin_park(0));
+    on.lock();
+    on.insert(t);
+    on.unlock();
+    (void)who.word.commit_park();
+  }
+  void leave(wheel& on) {
+    on.lock();
+    on.remove(t);
+    on.unlock();
+  }
+  [[nodiscard]] bool is_woken() const { return state_word::phase_of(who.word.load()) == phase::active; }
+};
+
+// fire() wants a worker to give tasks to; there are none here.
+template <class F>
+void on_a_worker(F&& f) {
+  support::watchdog guard(60s);
+  weft::runtime rt({.workers = 1});
+  rt.run([&] { f(*sched::this_worker()); });
+}
+
+// req: BZ-11
+TEST(Wheel, each_timer_fires_at_its_time_or_at_most_a_tick_later_whatever_its_distance) {
+  on_a_worker([](sched::worker& here) {
+    std::mt19937_64 random(1);
+    for (int round = 0; round < 20; ++round) {
+      wheel w;
+      const time_ns start = base::now();
+      std::vector<std::unique_ptr<sleeper>> all;
+      for (int i = 0; i < 300; ++i) {
+        all.push_back(std::make_unique<sleeper>());
+        const int bits = static_cast<int>(random() % 62);  // distances of every size
+        all.back()->park(w, start + static_cast<time_ns>(random() & ((std::uint64_t{1} << bits) - 1)));
+      }
+      std::vector<time_ns> looks;
+      for (const auto& s : all)
+        for (const time_ns d : {-one_tick, time_ns{-1}, time_ns{0}, one_tick})
+          if (s->t.deadline < base::never_ns - 2 * one_tick) looks.push_back(std::max(start, s->t.deadline + d));
+      std::sort(looks.begin(), looks.end());
+      std::size_t woken = 0;
+      for (const time_ns now : looks) {
+        // Sleeping until what the wheel says must not make anybody late.
+        const time_ns said = w.next_deadline();
+        for (const auto& s : all)
+          if (!s->is_woken()) ASSERT_LT(said, s->t.deadline + one_tick);
+        woken += w.fire(now, here);
+        for (const auto& s : all) {
+          if (s->t.deadline > now) ASSERT_FALSE(s->is_woken()) << "early";
+          if (s->t.deadline + one_tick <= now) ASSERT_TRUE(s->is_woken()) << "late";
+        }
+      }
+      EXPECT_EQ(woken, all.size());
+      EXPECT_EQ(w.next_deadline(), base::never_ns);
+    }
+  });
+}
+
+// req: BZ-11
+TEST(Wheel, a_removed_timer_never_fires_and_its_slot_stays_usable) {
+  on_a_worker([](sched::worker& here) {
+    std::mt19937_64 random(2);
+    wheel w;
+    const time_ns start = base::now();
+    std::vector<std::unique_ptr<sleeper>> all;
+    for (int i = 0; i < 2'000; ++i) {
+      all.push_back(std::make_unique<sleeper>());
+      all.back()->park(w, start + static_cast<time_ns>(random() % 1'000'000'000));
+    }
+    std::vector<bool> removed(all.size());
+    for (std::size_t i = 0; i < all.size(); i += 2) {
+      all[i]->leave(w);
+      all[i]->leave(w);  // again changes nothing
+      removed[i] = true;
+    }
+    std::size_t fired = 0;
+    for (time_ns now = start; now < start + 1'100'000'000; now += 3'333'333) {
+      fired += w.fire(now, here);
+      for (std::size_t i = 1; i < all.size(); i += 100)  // some leave late, after the wheel has turned
+        if (!all[i]->is_woken() && !removed[i] && now > start + 500'000'000) {
+          all[i]->leave(w);
+          removed[i] = true;
+        }
+    }
+    std::size_t expected = 0;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      EXPECT_EQ(all[i]->is_woken(), !removed[i]);
+      expected += removed[i] ? 0 : 1;
+    }
+    EXPECT_EQ(fired, expected);
+  });
+}
+
+// req: BZ-11
+TEST(Wheel, timers_that_come_in_while_it_turns_are_not_overtaken) {
+  on_a_worker([](sched::worker& here) {
+    std::mt19937_64 random(3);
+    wheel w;
+    time_ns now = base::now();
+    std::vector<std::unique_ptr<sleeper>> waiting;
+    std::size_t in = 0;
+    std::size_t out = 0;
+    for (int i = 0; i < 50'000; ++i) {
+      if (random() % 2 == 0) {
+        waiting.push_back(std::make_unique<sleeper>());
+        waiting.back()->park(w, now + static_cast<time_ns>(random() % (std::uint64_t{1} << (10 + random() % 24))));
+        ++in;
+      } else {
+        now += static_cast<time_ns>(random() % (std::uint64_t{1} << (random() % 27)));
+        out += w.fire(now, here);
+        std::erase_if(waiting, [&](const auto& s) {
+          EXPECT_TRUE(s->t.deadline > now ? !s->is_woken() : s->t.deadline + one_tick > now || s->is_woken());
+          return s->is_woken();
+        });
+      }
+    }
+    out += w.fire(now + (time_ns{1} << 40), here);
+    EXPECT_EQ(in, out);
+  });
+}
+
+// req: BZ-11
+TEST(Wheel, a_waiter_that_was_claimed_by_another_is_passed_over) {
+  on_a_worker([](sched::worker& here) {
+    wheel w;
+    const time_ns start = base::now();
+    sleeper claimed;
+    sleeper other;
+    claimed.park(w, start + 1000);
+    other.park(w, start + 1000);
+    ASSERT_EQ(claimed.who.word.wake(claimed.t.waiter.ticket), weft::task::wake_result::claimed);
+    EXPECT_EQ(w.fire(start + 2 * one_tick, here), 1u);
+    EXPECT_TRUE(other.is_woken());
+    claimed.leave(w);  // as the woken one does: its node is off the list already
+    EXPECT_EQ(w.next_deadline(), base::never_ns);
+  });
+}
+
+}  // namespace
