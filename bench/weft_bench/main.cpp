@@ -140,19 +140,19 @@ Result mem_parked(u64 n) {
 }
 
 Result wake_latency(u64 n) {
-  std::atomic<u64> stamp{0};
+  std::vector<std::atomic<u64>> stamps(n);
   const weft::task_ref sleeper = weft::this_task::ref();
   std::thread waker([&] {
-    for (u64 i = 0; i < n; ++i) {
+    for (auto& stamp : stamps) {
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
       stamp = now_ns();
       sleeper.unpark();
     }
   });
   std::vector<double> ns;
-  while (ns.size() < n) {
+  for (auto& stamp : stamps) {
     while (stamp == 0) weft::park_if(stamp, u64{0});
-    ns.push_back(double(now_ns() - stamp.exchange(0)));
+    ns.push_back(double(now_ns() - stamp));
   }
   waker.join();
   return percentiles_us(std::move(ns));

@@ -71,16 +71,16 @@ class [[nodiscard]] join_handle {
   T join(std::source_location where = std::source_location::current()) {
     return take(detail::wait_for(checked(), where));
   }
-  // The same without the wait: empty (false for void) while the task runs.
+  // The same without the wait: empty (false for void) while the task runs. Never a cancellation point.
   [[nodiscard]] auto try_join() {
     if constexpr (std::is_void_v<T>) {
       if (!is_finished()) return false;
-      join();
+      take(detail::how_it_ended(task_));
       return true;
     } else if constexpr (std::is_reference_v<T>) {
-      return is_finished() ? std::addressof(join()) : nullptr;
+      return is_finished() ? std::addressof(take(detail::how_it_ended(task_))) : nullptr;
     } else {
-      return is_finished() ? std::optional<T>(join()) : std::nullopt;
+      return is_finished() ? std::optional<T>(take(detail::how_it_ended(task_))) : std::nullopt;
     }
   }
   // Waits for the end and leaves the result. Several may wait on one handle at the same time.

@@ -24,6 +24,7 @@ template <class Rep, class Period>
 void sleep_for(std::chrono::duration<Rep, Period> time, std::source_location where = std::source_location::current()) {
   using clock = std::chrono::steady_clock;
   const auto now = clock::now();
+  if (time <= time.zero()) return sleep_until(now, where);
   // A duration that would overflow the clock means "for ever", as far as the clock knows.
   const auto rest = std::chrono::duration<double>(clock::time_point::max() - now);
   sleep_until(std::chrono::duration<double>(time) >= rest ? clock::time_point::max()

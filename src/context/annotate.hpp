@@ -37,7 +37,8 @@ class flow {
 };
 
 // jump(from_sp, to_sp, arg), announced. from_dies: nobody will switch back.
-inline void* switch_flow(void** from_sp, flow& from, void* to_sp, flow& to, void* arg, bool from_dies = false) noexcept {
+inline void* switch_flow(void** from_sp, flow& from, void* to_sp, flow& to, void* arg,
+                         bool from_dies = false) noexcept {
   from.asan_.leave_for(to.asan_, from_dies);
   from.tsan_.leave_for(to.tsan_);  // last: from here on TSan counts every access for `to`
   void* handed_over = jump(from_sp, to_sp, arg);

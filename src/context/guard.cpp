@@ -12,6 +12,7 @@
 #include "context/overflow.hpp"
 #include "context/stack.hpp"
 #include "context/system_memory.hpp"
+#include "context/valgrind.hpp"
 
 namespace weft::inline v1::context {
 namespace {
@@ -50,10 +51,13 @@ constexpr unsigned char canary_byte(std::size_t i) noexcept { return static_cast
 }  // namespace
 
 guard_keeper::guard_keeper(std::size_t guard_size, bool always_canary) noexcept
-    : size_(guard_size), always_canary_(always_canary), kind_(kind_from_environment()) {}
+    : size_(guard_size),
+      always_canary_(always_canary),
+      vectored_(!running_on_valgrind()),
+      kind_(kind_from_environment()) {}
 
 void guard_keeper::protect_ahead(stack* chain) noexcept {
-  if (kind() != guard_kind::madvise || chain == nullptr || chain->next == nullptr) return;
+  if (kind() != guard_kind::madvise || !vectored_.load(base::relaxed)) return;
   constexpr std::size_t most = 64;
   memory_range ranges[most];
   stack* whose[most];
@@ -63,7 +67,9 @@ void guard_keeper::protect_ahead(stack* chain) noexcept {
     ranges[count] = {s->base - size_, size_};
     whose[count++] = s;
   }
-  const std::size_t done = count < 2 ? 0 : memory().advise_many(ranges, count, madv_guard_install);
+  if (count < 2) return;
+  const std::size_t done = memory().advise_many(ranges, count, madv_guard_install);
+  if (done == 0) vectored_.store(false, base::relaxed);
   for (std::size_t i = 0; i < done; ++i) whose[i]->guard = guard_kind::madvise;
 }
 

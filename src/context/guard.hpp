@@ -34,6 +34,7 @@ class guard_keeper {
 
   std::size_t size_;
   bool always_canary_;
+  base::atomic<bool> vectored_;  // until the kernel (or a sandbox, or valgrind) refuses the one call for many
   base::atomic<guard_kind> kind_;
 };
 

@@ -62,7 +62,8 @@ void say_place(signal_text& text, std::uintptr_t pc) noexcept {
   Dl_info where{};
   if (::dladdr(reinterpret_cast<void*>(pc), &where) == 0) return;
   if (where.dli_sname != nullptr)
-    text << " " << where.dli_sname << "+" << reinterpret_cast<const void*>(pc - reinterpret_cast<std::uintptr_t>(where.dli_saddr));
+    text << " " << where.dli_sname << "+"
+         << reinterpret_cast<const void*>(pc - reinterpret_cast<std::uintptr_t>(where.dli_saddr));
   // What `addr2line -fCe module offset` wants: names of functions that are not exported are only there.
   if (where.dli_fname != nullptr)
     text << " (" << where.dli_fname << " "
@@ -124,7 +125,7 @@ void on_fault(int signal, siginfo_t* info, void* context) noexcept {
 
 void install(int signal, struct sigaction& before) noexcept {
   ::sigaction(signal, nullptr, &before);
-  struct sigaction ours {};
+  struct sigaction ours{};
   ours.sa_sigaction = on_fault;
   ours.sa_flags = SA_SIGINFO | SA_ONSTACK;
   ::sigemptyset(&ours.sa_mask);

@@ -157,7 +157,7 @@ region::found region::find(std::uintptr_t address) noexcept {
     if (begin == 0 || address < begin || address - begin >= r->capacity_ * r->stride_) continue;
     const std::size_t slot = (address - begin) / r->stride_;
     const stack& s = r->records()[slot];
-    if (s.base != nullptr) result = {&s, (address - begin) % r->stride_ < r->guards_.size()};
+    if (s.base != nullptr) result = {&s, (address - begin) % r->stride_ < r->stride_ - r->stack_size_};
     break;
   }
   walkers.fetch_sub(1, base::seq_cst);

@@ -47,7 +47,7 @@ class alignas(base::cache_line) region {
   region* younger = nullptr;
 
   // During trim.
-  std::size_t quota = 0;        // of warm stacks that stay
+  std::size_t quota = 0;  // of warm stacks that stay
   std::size_t victim_count = 0;  // marked `trimmed`, all among the first used_before
   std::size_t used_before = 0;
   region* trim_next = nullptr;
@@ -73,7 +73,7 @@ class alignas(base::cache_line) region {
   const std::size_t records_bytes_;
   guard_keeper& guards_;
   base::atomic<std::uintptr_t> begin_{0};  // 0 while the slots are not mapped; find() reads it
-  std::size_t used_ = 0;                   // slots [0, used_) were handed out since the mapping
+  std::size_t used_ = 0;  // slots [0, used_) were handed out since the mapping
   stack* clean_ = nullptr;
   std::size_t clean_count_ = 0;
   base::atomic<region*> listed_next_{nullptr};

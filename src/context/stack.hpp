@@ -34,14 +34,14 @@ enum class guard_kind : unsigned char { madvise, mprotect, none };  // best firs
 struct alignas(base::cache_line) stack {
   std::byte* base = nullptr;  // usable: [base, base + size); the guard lies below base
   std::size_t size = 0;
-  stack* next = nullptr;   // for whoever holds the stack; the pool's chains go through it
-  void* owner = nullptr;   // whoever uses it now, for reports; the pool only resets it
+  stack* next = nullptr;  // for whoever holds the stack; the pool's chains go through it
+  void* owner = nullptr;  // whoever uses it now, for reports; the pool only resets it
   region* home = nullptr;  // from here on the pool's business
   std::uint32_t valgrind_id = 0;
   std::uint16_t colour = 0;
   guard_kind guard = guard_kind::none;
   bool canary = false;
-  bool free = false;     // in the pool; only checked builds look at it
+  bool free = false;  // in the pool; only checked builds look at it
   bool trimmed = false;  // on its way from warm to clean; belongs to trim()
   [[no_unique_address]] flow annotations;
 
@@ -97,7 +97,9 @@ class stack_pool {
 
   [[nodiscard]] std::size_t default_size() const noexcept { return default_size_; }
   [[nodiscard]] std::size_t reserved_bytes() const noexcept;  // address space, guards included
-  void verify() const noexcept;                               // I4, for tests and checked builds
+  // Nothing is given back any more, not even by the destructor: for the child of a fork, whose frames may lie on these stacks.
+  void leak() noexcept;
+  void verify() const noexcept;  // I4, for tests and checked builds
 
  private:
   [[nodiscard]] shelf& shelf_of(std::size_t size) const noexcept;
@@ -148,7 +150,7 @@ class stack_cache {
 
  private:
   bool refill() noexcept;  // false: still empty
-  void spill() noexcept;   // the longest unused `batch` to the pool
+  void spill() noexcept;  // the longest unused `batch` to the pool
   static void check(const stack& s) noexcept;
 
   stack_pool& pool_;

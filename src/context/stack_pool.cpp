@@ -37,7 +37,10 @@ stack_pool::stack_pool(const options& o)
   for (std::size_t i = 0; i < class_count; ++i) shelves_[i].open(class_size(i), *guards_);
 }
 
+void stack_pool::leak() noexcept { (void)shelves_.release(); }
+
 stack_pool::~stack_pool() {
+  if (shelves_ == nullptr) return;
   base::invariant(in_use() == 0, "a stack_pool is destroyed while stacks are handed out; drain the caches first");
   if constexpr (base::checked_build) verify();
 }

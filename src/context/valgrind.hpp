@@ -9,8 +9,10 @@
 
 namespace weft::inline v1::context {
 
+inline bool running_on_valgrind() noexcept { return RUNNING_ON_VALGRIND != 0; }
+
 inline void valgrind_know(stack& s) noexcept {
-  if (s.valgrind_id == 0 && RUNNING_ON_VALGRIND)
+  if (s.valgrind_id == 0 && running_on_valgrind())
     s.valgrind_id = 1 + static_cast<std::uint32_t>(VALGRIND_STACK_REGISTER(s.base, s.base + s.size));
 }
 inline void valgrind_forget(stack& s) noexcept {
@@ -23,6 +25,7 @@ inline void valgrind_forget(stack& s) noexcept {
 
 namespace weft::inline v1::context {
 
+inline bool running_on_valgrind() noexcept { return false; }
 inline void valgrind_know(stack&) noexcept {}
 inline void valgrind_forget(stack&) noexcept {}
 

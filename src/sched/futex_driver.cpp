@@ -11,18 +11,19 @@ class alignas(base::cache_line) futex_driver final : public driver {
  public:
   void sleep(base::time_ns deadline) noexcept override {
     std::uint32_t seen = nothing;
-    // acquire pairs with the release in wake(): what was queued before the wake is seen after it.
-    if (state_.compare_exchange_strong(seen, asleep, base::acquire, base::acquire)) {
+    if (state_.compare_exchange_strong(seen, asleep, base::relaxed, base::relaxed)) {
       do {
         base::futex_wait(state_, asleep, deadline);
-        seen = state_.load(base::acquire);
+        seen = state_.load(base::relaxed);
       } while (seen == asleep && (deadline == base::never_ns || base::now() < deadline));
     }
-    // A token that comes between the load and this exchange is taken too.
-    state_.exchange(nothing, base::acquire);
+    // A token that comes between the load and this exchange is taken too. acquire pairs with the release in wake(): what was
+    // queued before the wake is seen after it.
+    state_.exchange(nothing, base::order<"driver.sleep">(base::acquire));
   }
   void wake() noexcept override {
-    if (state_.exchange(token, base::release) == asleep) base::futex_wake(&state_, 1);
+    if (base::check<"driver.wake">(state_.exchange(token, base::order<"driver.token">(base::release)) == asleep))
+      base::futex_wake(&state_, 1);
   }
 
  private:

@@ -18,7 +18,7 @@ class lifo_slot {
       task_.store(t, base::order<"lifo.put">(base::release));
       return nullptr;
     }
-    return task_.exchange(t, base::acq_rel);
+    return task_.exchange(t, base::order<"lifo.displace">(base::acq_rel));
   }
   // Owner.
   [[nodiscard]] Task* take() noexcept {

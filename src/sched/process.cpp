@@ -32,6 +32,16 @@ std::uint32_t fork_generation() noexcept {
 
 bool scheduler::is_forked_child() const noexcept { return generation.load(base::relaxed) != fork_generation_; }
 
+// The child of a fork leaves the scope of a runtime. Its threads and the tasks on them exist only in the parent: nothing can
+// be joined, and stacks may be in use by frames that will never return. Everything is left as it is.
+void scheduler::leave_to_parent() noexcept {
+  for (auto& w : workers_) {
+    w->thread_.detach();
+    (void)w.release();
+  }
+  stacks_.leak();
+}
+
 void scheduler::refuse_forked_return() noexcept {
   base::fail(
       "a forked child returned from the task that forked it; the runtime stays behind in the parent. Call exec or _exit "

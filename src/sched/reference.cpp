@@ -8,7 +8,9 @@ void add_reference(record* t) noexcept { t->references.fetch_add(1, base::relaxe
 
 void drop_reference(record* t) noexcept {
   // A sole holder needs no read-modify-write: nobody else can make or drop one. acquire pairs with the release below.
-  if (t->references.load(base::acquire) != 1 && t->references.fetch_sub(1, base::acq_rel) != 1) return;
+  if (t->references.load(base::order<"reference.sole">(base::acquire)) != 1 &&
+      t->references.fetch_sub(1, base::order<"reference.drop">(base::acq_rel)) != 1)
+    return;
   if (t->heap_body) {
     ::operator delete(t->body, std::align_val_t{std::size_t{1} << t->body_alignment_log2});
     t->heap_body = false;

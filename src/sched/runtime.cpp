@@ -4,6 +4,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "base/check.hpp"
 #include "base/log.hpp"
 #include "sched/environment.hpp"
 #include "sched/scheduler.hpp"
@@ -48,6 +49,11 @@ void add(runtime_statistics& sum, const sched::worker_counters& c) noexcept {
   sum.sleeps += c.sleeps.get();
 }
 
+bool is_inside(const sched::scheduler& s) noexcept {
+  const sched::worker* w = sched::this_worker();
+  return w != nullptr && &w->owner() == &s;
+}
+
 void print(const char* who, const runtime_statistics& s) {
   std::fprintf(stderr,
                "weft: %-9s spawned %llu, finished %llu, dispatched %llu, parks %llu, wakes %llu, steals %llu of %llu (%llu "
@@ -71,6 +77,7 @@ runtime::runtime(const runtime_options& options)
 }
 
 runtime::~runtime() {
+  base::require(!is_inside(*core_), "a runtime is destroyed by one of its own tasks, for whose end it would wait");
   core_->close();
   if (!print_statistics_) return;
   for (std::size_t i = 0; i < workers(); ++i)
@@ -79,7 +86,7 @@ runtime::~runtime() {
 }
 
 void runtime::shutdown() {
-  if (sched::worker* w = sched::this_worker(); w != nullptr && &w->owner() == core_.get())
+  if (is_inside(*core_))
     detail::throw_usage("runtime::shutdown was called from one of its own tasks, for whose end it would wait");
   core_->close();
 }

@@ -35,6 +35,9 @@ scheduler::scheduler(scheduler_options options)
       workers_.push_back(std::make_unique<worker>(*this, static_cast<int>(i)));
       worker_pointers_.push_back(workers_.back().get());
     }
+    records_->on_unhandled = options_.on_unhandled;
+    records_->fork_generation = fork_generation_;
+    live_workers_.store(options_.workers, base::relaxed);
     for (auto& w : workers_) w->start();
   } catch (...) {
     stop_workers();
@@ -45,7 +48,12 @@ scheduler::scheduler(scheduler_options options)
 }
 
 scheduler::~scheduler() {
+  if (is_forked_child()) {
+    leave_to_parent();
+    return;
+  }
   close();
+  while (visitors_.load(base::acquire) != 0) std::this_thread::yield();
   stop_workers();
   workers_.clear();
   records_->retire();
@@ -127,20 +135,29 @@ void scheduler::schedule_joiner(record* t) noexcept {
   schedule(t);
 }
 
-void scheduler::inject(record* t) noexcept {
-  const auto n = static_cast<std::uint32_t>(worker_count());
-  const std::uint32_t to = next_inbox_.fetch_add(1, base::relaxed) % n;
-  WEFT_LOG(inbox, "task #%llu to the inbox of worker %u", static_cast<unsigned long long>(t->id), to);
-  worker_pointers_[to]->push_inbox(t);
-  notify(static_cast<int>(to));
-}
+void scheduler::inject(record* t) noexcept { inject_to(next_inbox_.fetch_add(1, base::relaxed), t); }
 
 void scheduler::inject_elsewhere(worker& from, record* t) noexcept {
   const auto n = static_cast<std::uint32_t>(worker_count());
-  std::uint32_t to = next_inbox_.fetch_add(1, base::relaxed) % n;
-  if (static_cast<int>(to) == from.id()) to = (to + 1) % n;
-  worker_pointers_[to]->push_inbox(t);
-  notify(static_cast<int>(to));
+  const std::uint32_t to = next_inbox_.fetch_add(1, base::relaxed) % n;
+  inject_to(to == static_cast<std::uint32_t>(from.id()) ? to + 1 : to, t);
+}
+
+// Once the task is pushed it may run, end, and let the runtime go while we are still here: a visitor is waited for.
+void scheduler::inject_to(std::uint32_t first_choice, record* t) noexcept {
+  visitors_.fetch_add(1, base::relaxed);  // t has not ended, so the scheduler is still there
+  const auto n = static_cast<std::uint32_t>(worker_count());
+  std::uint32_t to = first_choice % n;
+  for (std::uint32_t i = 0; i < n && worker_pointers_[to]->is_leaving(); ++i) to = (to + 1) % n;
+  WEFT_LOG(inbox, "task #%llu to the inbox of worker %u", static_cast<unsigned long long>(t->id), to);
+  worker& chosen = *worker_pointers_[to];
+  chosen.push_inbox(t);
+  if (options_.stealing || chosen.state() == worker_state::dead)
+    notify(static_cast<int>(to));
+  else if (idle_.wake_exactly(static_cast<int>(to)))
+    chosen.wake();
+  // Pairs with the acquire in ~scheduler: our last touch.
+  visitors_.fetch_sub(1, base::release);
 }
 
 void scheduler::take_overflow(worker& from, chain<record>&& overflow) noexcept {
@@ -148,37 +165,40 @@ void scheduler::take_overflow(worker& from, chain<record>&& overflow) noexcept {
   global_.push(std::move(overflow));
 }
 
-void scheduler::finish(record* t, task::phase how) noexcept {
-  const task::finish_result left = t->word.finish(how);
-  if (left.has_joiners) wake_joiners(*t);
-  if (!left.wanted)
+// The task's own last step, still RUNNING: user code runs here if nobody wants the result, and may suspend.
+void scheduler::end_task(record* t, task::phase how) noexcept {
+  task::finish_result end = t->word.finish(how);
+  if (!end.finished) {
     if (std::exception_ptr unclaimed = t->ops->dispose(t->body)) report_unhandled(*t, std::move(unclaimed));
-  drop_reference(t);
+    end = t->word.finish_unwanted(how);
+  }
+  if (end.has_joiners) wake_joiners(*t);
 }
 
 // ---- stacks that cannot be had -------------------------------------------------------------------------------------
 
-std::uint64_t scheduler::tasks_with_stacks() const noexcept {
-  std::uint64_t detached = 0;
-  std::uint64_t attached = 0;
-  for (const worker* w : worker_pointers_) detached += w->counters().stacks_detached.get();
-  for (const worker* w : worker_pointers_) attached += w->counters().stacks_attached.get();
-  return attached - detached;
-}
-
-// No stack for a fresh task. It waits until one is freed; if no task holds one, none will be, and it ends with bad_alloc.
+// No stack for a fresh task. It waits until one is freed; if nobody holds one, none will be, and it ends with bad_alloc.
+// While somebody starves, workers keep no stacks for themselves (keep_or_share), so that a free one is not overlooked.
 void scheduler::starve(worker& on, record* t) noexcept {
   on.stacks_.drain();
-  if (tasks_with_stacks() == 0) {
-    t->ops->fail(t->body, std::make_exception_ptr(std::bad_alloc()));
-    t->running.store(task::run_state::running, base::relaxed);
-    finish(t, task::phase::done);
-    on.counters().finished.add_published();
-    return;
+  if (stacks_.in_use() == 0) {
+    context::stack* last_try = stacks_.acquire();
+    if (last_try == nullptr) {
+      t->ops->fail(t->body, std::make_exception_ptr(std::bad_alloc()));
+      end_task(t, task::phase::done);
+      drop_reference(t);
+      on.counters().finished.add_published();
+      return;
+    }
+    stacks_.release(last_try);
   }
-  base::lock_guard guard(starved_lock_);
-  starved_.push_back(t);
-  starved_count_.store(starved_.size(), base::relaxed);
+  {
+    base::lock_guard guard(starved_lock_);
+    starved_.push_back(t);
+    starved_count_.store(starved_.size(), base::relaxed);
+  }
+  for (worker* w : worker_pointers_)
+    if (w != &on) w->wake();  // sleepers give what they keep
 }
 
 void scheduler::retry_starved() noexcept {
@@ -204,7 +224,7 @@ record* scheduler::steal_for(worker& thief) noexcept {
   const auto n = static_cast<std::uint32_t>(worker_count());
   if (n == 1) return nullptr;
   // Bounded: a few victims from a random one on, then the caller pauses (KC-3).
-  const std::uint32_t scan = std::min<std::uint32_t>(n, static_cast<std::uint32_t>(options_.steal_scan) + 1);
+  const auto scan = static_cast<std::uint32_t>(std::min<std::size_t>(n - 1, options_.steal_scan)) + 1;
   const std::uint32_t first = thief.random_.below(n);
   for (std::uint32_t i = 0; i < scan; ++i) {
     worker& victim = *worker_pointers_[(first + i) % n];
@@ -220,6 +240,12 @@ bool scheduler::work_visible(const worker& to) const noexcept {
   for (const worker* w : worker_pointers_)
     if (w->has_visible_work() && (w == &to || options_.stealing || w->state() == worker_state::dead)) return true;
   return false;
+}
+
+// Its inbox stays reachable for all. What came in while it drained has nobody else to look for it.
+void scheduler::worker_died(worker& w) noexcept {
+  live_workers_.fetch_sub(1, base::relaxed);
+  if (w.has_visible_work()) notify();
 }
 
 void scheduler::retire(std::size_t worker) noexcept {

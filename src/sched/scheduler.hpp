@@ -47,6 +47,9 @@ void wake_joiners(record& finished) noexcept;
 
 class scheduler {
  public:
+  // While somebody is active, one sleeper looks around this often (watch.cpp).
+  static constexpr base::time_ns look_around_ns = 1'000'000;
+
   explicit scheduler(scheduler_options options);  // starts the workers; throws std::system_error, std::bad_alloc
   ~scheduler();                                   // waits for every task to end, then for every worker
   scheduler(const scheduler&) = delete;
@@ -70,14 +73,18 @@ class scheduler {
   // Waits until every task has ended and refuses outside spawns from now on. Any outside thread; idempotent.
   void close() noexcept;
 
+  static void end_task(record* t, task::phase how) noexcept;
+
   // --- for workers ------------------------------------------------------------------------------------------------
-  void finish(record* t, task::phase how) noexcept;
   void notify(int preferred = idle_set::nobody) noexcept;
   void ensure_watched() noexcept;
   void inject(record* t) noexcept;
   void inject_elsewhere(worker& from, record* t) noexcept;
+  void inject_to(std::uint32_t first_choice, record* t) noexcept;
   void take_overflow(worker& from, chain<record>&& overflow) noexcept;
   void starve(worker& on, record* t) noexcept;
+  [[nodiscard]] bool is_starving() const noexcept { return starved_count_.load(base::relaxed) != 0; }
+  void retry_starved() noexcept;
   [[nodiscard]] record* steal_for(worker& thief) noexcept;
   [[nodiscard]] bool work_visible(const worker& to) const noexcept;
   std::size_t fire_timers(base::time_ns now, worker& on) noexcept;
@@ -87,6 +94,7 @@ class scheduler {
   void hand_on_watch() noexcept;
   void trim_if_idle(base::time_ns now) noexcept;
   void tell_if_quiet() noexcept;
+  void worker_died(worker& w) noexcept;
   [[noreturn]] static void refuse_forked_return() noexcept;
 
   [[nodiscard]] bool stopping() const noexcept { return stopping_.load(base::acquire); }
@@ -109,10 +117,9 @@ class scheduler {
 
  private:
   [[nodiscard]] bool all_ended() const noexcept;
-  [[nodiscard]] std::uint64_t tasks_with_stacks() const noexcept;
   void initialize(record* t, std::uint64_t id, bool with_handle) noexcept;
   void stop_workers() noexcept;
-  void retry_starved() noexcept;
+  void leave_to_parent() noexcept;
 
   scheduler_options options_;
   context::stack_pool stacks_;
@@ -137,6 +144,8 @@ class scheduler {
   alignas(base::cache_line) base::atomic<std::uint64_t> outside_spawned_{0};
   base::atomic<std::uint64_t> outside_refused_{0};
   base::atomic<std::uint32_t> next_inbox_{0};
+  base::atomic<std::uint32_t> visitors_{0};      // threads of others inside inject_to()
+  base::atomic<std::size_t> live_workers_{0};    // not dead
   base::atomic<std::uint64_t> ids_{1};
   base::atomic<std::uint32_t> quiet_{0};  // futex: bumped when all tasks have ended during close()
 

@@ -29,8 +29,6 @@ struct worker_counters {
   counter parks;
   counter wakes;
   counter sleeps;
-  counter stacks_attached;
-  counter stacks_detached;
 };
 
 }  // namespace weft::inline v1::sched

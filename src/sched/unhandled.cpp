@@ -8,10 +8,9 @@ namespace weft::inline v1::sched {
 
 void report_unhandled(const record& t, std::exception_ptr error) noexcept {
   const std::string_view name = t.named ? task::name_of(t) : "unnamed";
-  // A handle may outlive its runtime; the handler went with it.
-  const bool orphan = task::slab::of(const_cast<record*>(&t))->pool->is_retired();
-  if (!orphan && t.owner->options().on_unhandled) {
-    t.owner->options().on_unhandled(name, error);
+  // From the pool, not the runtime: a handle may outlive its runtime.
+  if (const auto& handler = task::slab::of(&t)->pool->on_unhandled) {
+    handler(name, error);
     return;
   }
   std::string what = "an exception that is not a std::exception";

@@ -16,7 +16,6 @@
 namespace weft::inline v1::sched {
 namespace {
 
-constexpr base::time_ns look_around_ns = 1'000'000;
 constexpr base::time_ns trim_after_ns = 100'000'000;
 
 }  // namespace
@@ -49,7 +48,7 @@ base::time_ns scheduler::watch_from(worker& w) noexcept {
   const base::time_ns now = base::now();
   watch_armed_.store(false, base::relaxed);
   base::fence_seq_cst();  // V1: disarmed before we look who is active; mirror in ensure_watched()
-  if (idle_.sleeping() < worker_count()) {
+  if (idle_.sleeping() < live_workers_.load(base::relaxed)) {
     idle_since_ = 0;
     trimmed_ = false;
     deadline = std::min(deadline, now + look_around_ns);
@@ -61,7 +60,7 @@ base::time_ns scheduler::watch_from(worker& w) noexcept {
   if (starved_count_.load(base::relaxed) != 0) deadline = std::min(deadline, now + look_around_ns);
   watcher_ = w.id();
   watch_deadline_ = deadline;
-  WEFT_LOG(watch, "worker %d watches, %zu of %zu asleep, %s", w.id(), idle_.sleeping(), worker_count(),
+  WEFT_LOG(watch, "worker %d watches, %zu of %zu asleep, %s", w.id(), idle_.sleeping(), live_workers_.load(base::relaxed),
            deadline == base::never_ns ? "until woken" : "with a deadline");
   return deadline;
 }

@@ -98,7 +98,10 @@ void worker::accept_woken_batch(chain<record>&& batch) noexcept {
       woken_.push(t, overflow);
   }
   spill(overflow);
-  if (several) tell();
+  if (several)
+    tell();
+  else
+    tell_quietly();
 }
 
 void worker::accept_batch(chain<record>&& batch) noexcept {
@@ -106,7 +109,10 @@ void worker::accept_batch(chain<record>&& batch) noexcept {
   chain<record> overflow;
   while (record* t = batch.pop_front()) woken_.push(t, overflow);
   spill(overflow);
-  if (several) tell();
+  if (several)
+    tell();
+  else
+    tell_quietly();
 }
 
 record* worker::from_inbox() noexcept {
@@ -171,6 +177,10 @@ record* worker::maintain() noexcept {
   const base::time_ns now = base::now();
   tick_.restart(now);
   scheduler_.fire_timers(now, *this);
+  if (scheduler_.is_starving()) [[unlikely]] {
+    stacks_.drain();
+    scheduler_.retry_starved();
+  }
   switch (random_.below(3)) {
     case 0:
       if (record* t = fresh_.steal()) return t;
@@ -190,7 +200,6 @@ void worker::attach(record* t, context::stack* s) noexcept {
   s->owner = t;
   s->annotations.start_on(*s);
   t->sp.store(context::prepare(s->top(), &worker::fiber_main), base::relaxed);
-  counters_.stacks_attached.add();
 }
 
 bool worker::attach_cached(record* t) noexcept {
@@ -201,7 +210,11 @@ bool worker::attach_cached(record* t) noexcept {
 
 void worker::give_stack(context::stack* s) noexcept {
   s->annotations.end();
-  counters_.stacks_detached.add();
+  if (scheduler_.is_starving()) [[unlikely]] {
+    scheduler_.stacks().release(s);
+    scheduler_.retry_starved();
+    return;
+  }
   if (!stacks_.put(s)) scheduler_.stacks().release(s);
 }
 
@@ -242,6 +255,7 @@ inline void worker::arrive() noexcept {
       chain<record> overflow;
       woken_.push(t, overflow);
       spill(overflow);
+      tell_quietly();
       return;
     }
     case departure::kind::parking: {
@@ -313,11 +327,12 @@ void worker::run_tasks(worker* w) noexcept {
     record* t = w->current_;
     const task::phase how =
         t->ops->run(t->body) == detail::ended::done ? task::phase::done : task::phase::cancelled;
-    w = this_worker();
-    if (w == nullptr) [[unlikely]]
+    if (this_worker() == nullptr) [[unlikely]]
       scheduler::refuse_forked_return();
+    scheduler::end_task(t, how);
+    w = this_worker();  // user code may have run, and moved us
     context::stack* left = nullptr;
-    record* next = w->end_current(how, left);
+    record* next = w->end_current(left);
     if (next == nullptr || next->stack != nullptr || !context::stacks_may_be_shared || next->stack_size != 0 ||
         left->size != w->scheduler_.stacks().default_size())
       leave(*w, next, left);
@@ -328,13 +343,13 @@ void worker::run_tasks(worker* w) noexcept {
   }
 }
 
-record* worker::end_current(task::phase how, context::stack*& left) noexcept {
+record* worker::end_current(context::stack*& left) noexcept {
   record* t = current_;
   left = t->stack;
   left->owner = nullptr;
   t->stack = nullptr;
   current_ = nullptr;
-  scheduler_.finish(t, how);
+  drop_reference(t);
   counters_.finished.add_published();
   return next_local();
 }

@@ -84,6 +84,7 @@ class alignas(base::cache_line) worker {
   void push_inbox(record* t) noexcept { inbox_.push(t); }
   void wake() noexcept { driver_->wake(); }
   void request_drain() noexcept { drain_requested_.store(true, base::release); }
+  [[nodiscard]] bool is_leaving() const noexcept { return drain_requested_.load(base::relaxed); }
   [[nodiscard]] bool has_visible_work() const noexcept { return !woken_.empty() || !fresh_.empty() || !inbox_.empty(); }
 
   void start();  // throws std::system_error
@@ -98,7 +99,7 @@ class alignas(base::cache_line) worker {
   [[nodiscard]] record* find_work() noexcept;
   [[nodiscard]] record* search() noexcept;
   [[nodiscard]] record* steal_from(worker& victim) noexcept;
-  [[nodiscard]] record* rescue_slots() noexcept;
+  [[nodiscard]] record* rescue_slots(base::time_ns now) noexcept;
   [[nodiscard]] bool sleep(bool was_searching) noexcept;
   void drain() noexcept;
   void run(record* t) noexcept;
@@ -119,7 +120,7 @@ class alignas(base::cache_line) worker {
   void adopt(record* t) noexcept;
   static void fiber_main(void* worker_pointer) noexcept;
   static void run_tasks(worker* w) noexcept;
-  [[nodiscard]] record* end_current(task::phase how, context::stack*& left) noexcept;
+  [[nodiscard]] record* end_current(context::stack*& left) noexcept;
   [[noreturn]] static void leave(worker& w, record* next, context::stack* left) noexcept;
   void give_stack(context::stack* s) noexcept;
 
@@ -143,7 +144,8 @@ class alignas(base::cache_line) worker {
   base::random random_;
   std::uint64_t next_id_ = 0;
   std::uint64_t last_id_ = 0;
-  std::uint64_t seen_by_watch_ = 0;  // the watcher's note about this worker
+  base::atomic<std::uint64_t> seen_dispatched_{0};  // the watchers' note about this worker, and when it was taken
+  base::atomic<base::time_ns> seen_at_{0};
 
   // --- shared ---
   ring<record> woken_;

@@ -49,7 +49,8 @@ void worker::thread_main() noexcept {
   loop();
   stacks_.drain();
   records_.drain();
-  state_.store(worker_state::dead, base::release);
+  state_.store(worker_state::dead, base::seq_cst);
+  scheduler_.worker_died(*this);
   this_thread_worker = nullptr;
 }
 
@@ -146,6 +147,7 @@ bool worker::sleep(bool was_searching) noexcept {
     // W3 of idle_set.hpp.
     if (scheduler_.work_visible(*this) || scheduler_.stopping() || drain_requested_.load(base::acquire)) break;
     scheduler_.tell_if_quiet();
+    if (scheduler_.is_starving()) stacks_.drain();
     const base::time_ns deadline = scheduler_.watch_from(*this);
     driver_->sleep(deadline);
     const bool was_watcher = scheduler_.stop_watching(*this);
@@ -157,7 +159,7 @@ bool worker::sleep(bool was_searching) noexcept {
     // The time has come for a timer, for a look at stuck workers, or to give memory back.
     const base::time_ns now = base::now();
     if (scheduler_.timer_due(now)) break;
-    if (record* t = rescue_slots()) {
+    if (record* t = rescue_slots(now)) {
       in_hand_ = t;
       break;
     }
@@ -172,14 +174,19 @@ bool worker::sleep(bool was_searching) noexcept {
   return true;
 }
 
-// A task in the LIFO slot of a worker that has not dispatched anything since the last look is behind a long-running one.
-record* worker::rescue_slots() noexcept {
+// A task in the LIFO slot of a worker that has not dispatched anything since a look some time ago is behind a long-running one.
+record* worker::rescue_slots(base::time_ns now) noexcept {
   if (!scheduler_.stealing()) return nullptr;
   for (worker* victim : scheduler_.workers()) {
     if (victim == this) continue;
     const std::uint64_t dispatched = victim->counters_.dispatched.get();
-    if (std::exchange(victim->seen_by_watch_, dispatched) != dispatched) continue;
-    if (record* t = victim->slot_.steal()) return t;
+    if (victim->seen_dispatched_.load(base::relaxed) != dispatched) {
+      // Two watchers may be here at once when one has just taken over; a mixed-up note only delays the rescue.
+      victim->seen_at_.store(now, base::relaxed);
+      victim->seen_dispatched_.store(dispatched, base::relaxed);
+    } else if (now - victim->seen_at_.load(base::relaxed) >= scheduler::look_around_ns / 2) {
+      if (record* t = victim->slot_.steal()) return t;
+    }
   }
   return nullptr;
 }

@@ -56,7 +56,7 @@ void record_pool::release(record* chain) noexcept {
     last->next = free_;
     free_ = chain;
     free_count_ += count;
-    last_of_all = is_retired() && all_free();
+    last_of_all = retired_ && all_free();
   }
   if (last_of_all) delete this;
 }
@@ -65,7 +65,7 @@ void record_pool::retire() noexcept {
   bool nobody_left = false;
   {
     base::lock_guard guard(lock_);
-    retired_.store(true, base::relaxed);
+    retired_ = true;
     nobody_left = all_free();
   }
   if (nobody_left) delete this;

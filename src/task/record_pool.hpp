@@ -7,6 +7,9 @@
 #pragma once
 
 #include <cstddef>
+#include <exception>
+#include <functional>
+#include <string_view>
 
 #include "base/atomic.hpp"
 #include "base/cache_line.hpp"
@@ -23,6 +26,10 @@ class record_pool {
   record_pool(const record_pool&) = delete;
   record_pool& operator=(const record_pool&) = delete;
 
+  // Of the runtime, and wanted by whoever still holds a record when it has gone. Set once, before the first acquire.
+  std::function<void(std::string_view task, std::exception_ptr error)> on_unhandled;
+  std::uint32_t fork_generation = 0;
+
   // Chains through `next`. acquire gives at least one and up to `count`, and says how many; nullptr when memory is out.
   [[nodiscard]] record* acquire(std::size_t& count) noexcept;
   void release(record* chain) noexcept;
@@ -37,7 +44,6 @@ class record_pool {
   template <class Visit>
   void walk(Visit&& visit) const;
 
-  [[nodiscard]] bool is_retired() const noexcept { return retired_.load(base::relaxed); }
   [[nodiscard]] std::size_t slab_count() const noexcept { return slabs_made_.load(base::relaxed); }
 
  private:
@@ -46,7 +52,7 @@ class record_pool {
   [[nodiscard]] bool all_free() const noexcept;  // under lock_
 
   base::lock lock_;
-  base::atomic<bool> retired_{false};  // written under lock_
+  bool retired_ = false;             // under lock_
   record* free_ = nullptr;           // under lock_
   std::size_t free_count_ = 0;       // under lock_
   slab* clean_ = nullptr;            // under lock_: slabs whose pages were given back
@@ -72,7 +78,7 @@ class slab {
   [[nodiscard]] record* at(std::size_t i) noexcept {
     return reinterpret_cast<record*>(reinterpret_cast<std::byte*>(this) + header_bytes + i * record_size);
   }
-  [[nodiscard]] static slab* of(record* r) noexcept {
+  [[nodiscard]] static slab* of(const record* r) noexcept {
     return reinterpret_cast<slab*>(reinterpret_cast<std::uintptr_t>(r) & ~std::uintptr_t{bytes - 1});
   }
 };

@@ -41,8 +41,8 @@ enum class wake_result : std::uint8_t {
 
 // What the finisher of a task has left to do.
 struct finish_result {
+  bool finished;     // false: nobody wants the result; dispose of it while still RUNNING, then finish_unwanted()
   bool has_joiners;  // wake those on the join list
-  bool wanted;       // a handle takes the result; otherwise the finisher disposes of it
 };
 
 class state_word {
@@ -88,8 +88,8 @@ class state_word {
   [[nodiscard]] std::uint64_t begin_park(std::uint64_t wait_flags) noexcept {
     constexpr std::uint64_t step =
         one_ticket + static_cast<std::uint64_t>(phase::parking) - static_cast<std::uint64_t>(phase::active);
-    // acq_rel: release so that a waker that meets PARKING sees what the task did before; acquire pairs with the release
-    // of request_cancel/grant_permit, whose sender may have stored a reason first.
+    // acquire pairs with the release of request_cancel/grant_permit, whose sender may have stored a reason first; release
+    // keeps what the task did before visible to those who acquire the word later.
     const std::uint64_t before = word_.fetch_add(step + wait_flags, base::order<"state.begin_park">(base::acq_rel));
     expect(before, phase::active, "PARKING");
     return before + step + wait_flags;
@@ -100,7 +100,9 @@ class state_word {
     for (;;) {
       expect(w, phase::parking, "RUNNING");
       // acquire pairs with the release in wake()/request_cancel(): a reason left for us is seen.
-      if (word_.compare_exchange_weak(w, with_phase(w & ~per_wait, phase::active), base::acquire, base::relaxed)) return;
+      if (word_.compare_exchange_weak(w, with_phase(w & ~per_wait, phase::active),
+                                      base::order<"state.abort_park">(base::acquire), base::relaxed))
+        return;
     }
   }
   [[nodiscard]] bool consume_permit() noexcept {
@@ -147,16 +149,10 @@ class state_word {
   [[nodiscard]] wake_result grant_permit() noexcept { return set_sticky(permit, takes_permit); }
 
   // --- the end ---------------------------------------------------------------------------------------------------
-  [[nodiscard]] finish_result finish(phase final_phase) noexcept {
-    std::uint64_t w = peek();
-    for (;;) {
-      expect(w, phase::active, "DONE or CANCELLED");
-      // release: publishes the result to join(); acquire: pairs with add_joiner(), whose node is then seen.
-      if (word_.compare_exchange_weak(w, with_phase(w, final_phase), base::order<"state.finish">(base::acq_rel),
-                                      base::relaxed))
-        return {(w & has_joiners) != 0, (w & wanted) != 0};
-    }
-  }
+  // Leaves the result to the handle. Refuses when there is none any more: disposing of a result runs the user's destructors,
+  // which may suspend, so it comes before the end. `wanted` never comes back.
+  [[nodiscard]] finish_result finish(phase final_phase) noexcept { return finish_from(peek(), final_phase, false); }
+  [[nodiscard]] finish_result finish_unwanted(phase final_phase) noexcept { return finish_from(peek(), final_phase, true); }
   // Under the join list's lock, with the node linked. False: the task has ended, nobody will come.
   [[nodiscard]] bool add_joiner() noexcept {
     std::uint64_t w = peek();
@@ -186,6 +182,19 @@ class state_word {
     if constexpr (base::checked_build)
       if (phase_of(w) != from) [[unlikely]]
         illegal_transition(name_of(phase_of(w)), to);
+  }
+  [[nodiscard]] finish_result finish_from(std::uint64_t w, phase final_phase, bool disposed) noexcept {
+    for (;;) {
+      expect(w, phase::active, "DONE or CANCELLED");
+      if (!disposed && (w & wanted) == 0) {
+        (void)load();  // pairs with the release in drop_result(): what the holder did is seen
+        return {false, false};
+      }
+      // release: publishes the result to join(); acquire: pairs with add_joiner(), whose node is then seen.
+      if (word_.compare_exchange_weak(w, with_phase(w, final_phase), base::order<"state.finish">(base::acq_rel),
+                                      base::relaxed))
+        return {true, (w & has_joiners) != 0};
+    }
   }
   // PARKED -> (WAKING) -> RUNNABLE in one step. The winner owns the task.
   [[nodiscard]] bool claim(std::uint64_t& w) noexcept {

@@ -25,7 +25,7 @@ const task::record* as_record(const task_head* t) noexcept { return static_cast<
 [[gnu::noinline]] void wait_for_slowly(task::record& target, const task::record* self, std::source_location where) {
   if (&target == self) throw_usage("a task cannot join itself: it would wait for its own end for ever");
   wait::join_wait w(target);
-  if (!w.try_complete() && target.owner->is_forked_child())
+  if (!w.try_complete() && task::slab::of(&target)->pool->fork_generation != sched::fork_generation())
     throw_usage("this process was forked from the one that runs the task; it cannot wait for it. Only exec or _exit are possible");
   wait::node n;
   if (wait::fiber_wait(w, n, {.interruptible = true, .where = where}) == wait::outcome::cancelled) wait::throw_cancelled();
@@ -37,17 +37,19 @@ ended wait_for(task_head* t, std::source_location where) {
   task::record* target = as_record(t);
   sched::worker* w = sched::this_worker();
   task::record* self = w == nullptr ? nullptr : w->current();
-  std::uint64_t word = target->word.load();
-  const bool simple = task::state_word::is_final(word) && self != nullptr &&
+  const bool simple = is_finished(t) && self != nullptr &&
                       (self->word.peek() & task::state_word::cancel_requested) == 0 && w->spend_budget();
   if (!simple) {
     wait_for_slowly(*target, self, where);
-    word = target->word.load();
   }
-  return task::state_word::phase_of(word) == task::phase::done ? ended::done : ended::cancelled;
+  return how_it_ended(t);
 }
 
 bool is_finished(const task_head* t) noexcept { return task::state_word::is_final(as_record(t)->word.load()); }
+
+ended how_it_ended(const task_head* t) noexcept {
+  return task::state_word::phase_of(as_record(t)->word.load()) == task::phase::done ? ended::done : ended::cancelled;
+}
 
 void request_cancel(task_head* t) noexcept { wait::cancel(*as_record(t)); }
 

@@ -8,6 +8,20 @@ namespace weft::inline v1::wait {
 
 using task::state_word;
 
+namespace {
+
+// The user's question, asked while PARKING: if it throws, the task must be RUNNING again first.
+bool still_or_abort(task::record& self, bool (*still)(const void* context), const void* context) {
+  try {
+    return still(context);
+  } catch (...) {
+    self.word.abort_park();
+    throw;
+  }
+}
+
+}  // namespace
+
 void park_if(bool (*still)(const void* context), const void* context, std::source_location where) {
   sched::worker* on = sched::this_worker();
   base::require(on != nullptr && on->current() != nullptr, "park_if needs a task: it parks the one that calls it", where);
@@ -19,6 +33,7 @@ void park_if(bool (*still)(const void* context), const void* context, std::sourc
   if (had_permit || !still(context)) {
     WEFT_LOG(park, "task #%llu does not park: %s", static_cast<unsigned long long>(self.id),
              had_permit ? "it has a permit" : "the condition has changed");
+    on = sched::this_worker();
     if (!on->spend_budget()) on->yield();
     return;
   }
@@ -26,10 +41,10 @@ void park_if(bool (*still)(const void* context), const void* context, std::sourc
   const std::uint64_t word =
       self.word.begin_park(state_word::takes_permit | (interruptible ? state_word::interruptible : 0));
   const bool cancelled = interruptible && (word & state_word::cancel_requested) != 0;
-  if (cancelled || (word & state_word::permit) != 0 || !still(context))
+  if (cancelled || (word & state_word::permit) != 0 || !still_or_abort(self, still, context))
     self.word.abort_park();
   else
-    sched::worker::park(*on, nullptr, nullptr);
+    sched::worker::park(*sched::this_worker(), nullptr, nullptr);  // the question may have moved us: ask who we are now
   (void)self.word.consume_permit();
   if (interruptible && (self.word.load() & state_word::cancel_requested) != 0) throw_cancelled();
 }

@@ -45,7 +45,9 @@ shield::shield() {
   if (self.shields == UINT8_MAX) detail::throw_usage("more than 255 shields are nested: a recursion that shields each level?");
   ++self.shields;
 }
-shield::~shield() { --wait::current_task()->shields; }
+shield::~shield() {
+  if (task::record* self = wait::current_task()) --self->shields;  // none in a forked child
+}
 
 }  // namespace this_task
 }  // namespace weft::inline v1

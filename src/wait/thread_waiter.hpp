@@ -14,12 +14,12 @@ class thread_waiter final : public task::parkable {
   // The claim's winner. The waiter may be gone right after the store: only its address is used then.
   void signal() noexcept {
     base::atomic<std::uint32_t>* address = &woken_;
-    address->store(1, base::release);
+    address->store(1, base::order<"thread_waiter.signal">(base::release));
     base::futex_wake(address, 1);
   }
   void sleep() noexcept {
     // Pairs with the release in signal(): what the waker did is seen.
-    while (woken_.load(base::acquire) == 0) base::futex_wait(woken_, 0);
+    while (woken_.load(base::order<"thread_waiter.sleep">(base::acquire)) == 0) base::futex_wait(woken_, 0);
     woken_.store(0, base::relaxed);
   }
 

@@ -48,8 +48,7 @@ TEST(Annotate, a_throw_in_a_flow_finds_the_sanitizer_on_the_right_stack) {
     f.resume();
     try {
       throw 1;
-    } catch (int) {
-    }
+    } catch (int) {}
   }
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
   EXPECT_EQ(caught, 10);

@@ -60,7 +60,8 @@ class fiber {
 class borrowed_stack {
  public:
   explicit borrowed_stack(context::stack_pool& pool, std::size_t size = context::default_stack)
-      : pool_(pool), stack_(pool.acquire(size)) {}
+      : pool_(pool),
+        stack_(pool.acquire(size)) {}
   ~borrowed_stack() {
     if (stack_ != nullptr) pool_.release(stack_);
   }

@@ -88,7 +88,7 @@ __attribute__((no_sanitize("undefined"))) void write_nowhere() { *nowhere = 1; }
 TEST(OverflowDeathTest, another_fault_goes_to_the_handler_that_was_there) {
   EXPECT_EXIT(
       {
-        struct sigaction earlier {};
+        struct sigaction earlier{};
         earlier.sa_sigaction = [](int, siginfo_t* info, void*) {
           static const char text[] = "the earlier handler\n";
           (void)!write(2, text, sizeof text - 1);

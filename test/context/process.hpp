@@ -34,7 +34,7 @@ inline std::size_t mappings() {
 class fault_probe {
  public:
   fault_probe() {
-    struct sigaction ours {};
+    struct sigaction ours{};
     ours.sa_handler = [](int) { siglongjmp(back(), 1); };
     sigaction(SIGSEGV, &ours, &before_);
   }
@@ -53,7 +53,7 @@ class fault_probe {
     static sigjmp_buf buffer;
     return buffer;
   }
-  struct sigaction before_ {};
+  struct sigaction before_{};
 };
 
 }  // namespace weft_test

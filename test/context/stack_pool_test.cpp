@@ -24,8 +24,8 @@ using weft_test::failing_memory;
 
 // req: W-9
 TEST(StackPool, refuses_absurd_sizes_and_names_the_limits) {
-  for (const std::size_t size : {std::size_t{0}, std::size_t{1}, smallest_stack - 1, largest_stack + 1, std::size_t{1} << 40,
-                                 SIZE_MAX}) {
+  for (const std::size_t size :
+       {std::size_t{0}, std::size_t{1}, smallest_stack - 1, largest_stack + 1, std::size_t{1} << 40, SIZE_MAX}) {
     EXPECT_THAT([=] { (void)stack_pool::check_size(size); },
                 ThrowsMessage<std::invalid_argument>(
                     testing::AllOf(HasSubstr(std::to_string(size)), HasSubstr("16 KiB"), HasSubstr("1 GiB"))));

@@ -143,7 +143,7 @@ TEST(Switch, control_words_belong_to_the_flow) {
   EXPECT_EQ(x87_control_word(), outer_x87);
   f.resume();
   EXPECT_EQ(inner_mxcsr & 0xe000, 0x8000u | 0x4000u);  // flush to zero, round up
-  EXPECT_EQ(inner_x87 & 0x0c00, 0x0800);               // round up
+  EXPECT_EQ(inner_x87 & 0x0c00, 0x0800);  // round up
   std::fesetround(FE_TONEAREST);
 }
 #endif
@@ -180,7 +180,8 @@ TEST(Switch, an_entry_starts_with_an_aligned_stack_near_its_top_NoAsan_NoTsan) {
     jump(&there, here, nullptr);
   });
   jump(&here, there, nullptr);
-  EXPECT_EQ(entry_frame % 16, 0u);  // the ABI: 16-aligned before the call, so again after return address and frame pointer
+  EXPECT_EQ(entry_frame % 16,
+            0u);  // the ABI: 16-aligned before the call, so again after return address and frame pointer
   EXPECT_LT(reinterpret_cast<std::uintptr_t>(other->top()) - entry_frame, 256u);
 }
 

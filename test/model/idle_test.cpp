@@ -116,7 +116,7 @@ MODEL_TEST(idle_one_worker_two_tasks, .preemptions = 4) {
   model_assert(all.taken() == 2 && p.idle.sleeping() == 0 && p.idle.searching() == 0);
 }
 
-MODEL_TEST(idle_two_workers_one_task, .preemptions = 3) {
+MODEL_TEST(idle_two_workers_one_task, .preemptions = 3, .old_reads = 1) {
   items<1> all;
   pool p(2);
   p.left.store(1, base::relaxed);
@@ -137,7 +137,7 @@ MODEL_TEST(idle_one_worker_two_enqueuers, .preemptions = 3) {
   model_assert(all.taken() == 2 && p.idle.sleeping() == 0 && p.idle.searching() == 0);
 }
 
-MODEL_TEST(idle_two_workers_one_enqueuer, .preemptions = 3) {
+MODEL_TEST(idle_two_workers_two_tasks, .preemptions = 1, .old_reads = 1) {
   items<2> all;
   pool p(2);
   p.left.store(2, base::relaxed);

@@ -74,6 +74,11 @@ def first_failure(name, programs, timeout):
     return None, False
 
 
+def in_parallel(jobs, f, all_of_them):
+    with concurrent.futures.ThreadPoolExecutor(max_workers=jobs) as pool:
+        yield from pool.map(f, all_of_them)
+
+
 def main():
     arguments = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     arguments.add_argument("--build-dir", default=os.path.join(root, "build", "model"))
@@ -94,24 +99,25 @@ def main():
     # A point is tried first on the program that is named after it: ring.push -> model_ring_test.
     for name, (_, where) in points.items():
         where.sort(key=lambda p: (not os.path.basename(p).startswith("model_" + name.split(".")[0]), p))
+    for program, (failure, _) in zip(programs, in_parallel(a.jobs, lambda p: first_failure("", [p], a.timeout), programs)):
+        if failure is not None:
+            sys.exit(f"mutate: fails without a mutation: {failure}")
     reasons = survivors()
     caught, unexplained, wrongly_listed = 0, [], []
     start = time.monotonic()
-    with concurrent.futures.ThreadPoolExecutor(max_workers=a.jobs) as pool:
-        names = sorted(points)
-        results = pool.map(lambda n: first_failure(n, points[n][1], a.timeout), names)
-        for name, (failure, timed_out) in zip(names, results):
-            kind = points[name][0]
-            if failure is not None:
-                caught += 1
-                print(f"caught    {kind:5} {name:32} {failure}", flush=True)
-                if name in reasons:
-                    wrongly_listed.append(name)
-            else:
-                reason = reasons.get(name)
-                if reason is None:
-                    unexplained.append(name)
-                print(f"SURVIVED  {kind:5} {name:32} {reason or 'no reason in survivors.txt'}", flush=True)
+    names = sorted(points)
+    for name, (failure, _) in zip(names, in_parallel(a.jobs, lambda n: first_failure(n, points[n][1], a.timeout), names)):
+        kind = points[name][0]
+        if failure is not None:
+            caught += 1
+            print(f"caught    {kind:5} {name:32} {failure}", flush=True)
+            if name in reasons:
+                wrongly_listed.append(name)
+        else:
+            reason = reasons.get(name)
+            if reason is None:
+                unexplained.append(name)
+            print(f"SURVIVED  {kind:5} {name:32} {reason or 'no reason in survivors.txt'}", flush=True)
     print(f"{time.monotonic() - start:.0f} s")
     for name in wrongly_listed:
         print(f"{name} is caught, but survivors.txt calls it equivalent")

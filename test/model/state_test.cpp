@@ -110,13 +110,13 @@ MODEL_TEST(state_old_ticket_claims_nothing, .preemptions = 4) {
     for (task::ticket t = first; t < first + 2; ++t) {
       s.wake_value = 0;
       model_assert(state_word::ticket_of(s.word.begin_park(0)) == t);
-      published.store(t, base::relaxed);
+      published.store(t, base::release);  // a waker has the ticket from a list under a lock
       if (s.commit()) model_assert(s.wake_value == t);
     }
   });
   thread([&] {  // wakes both, each when it is due
     for (task::ticket t = first; t < first + 2; ++t) {
-      while (published.load(base::relaxed) < t) base::cpu_relax();
+      while (published.load(base::acquire) < t) base::cpu_relax();
       (void)wake(s, t, t);
     }
   });

@@ -114,13 +114,16 @@ TEST(RecordPool, TrimGivesWholeFreeSlabsBackAndTheirTicketsNeverGoBack) {
   all.push_back(kept);
   // A stale pointer still meets a word that no ticket of an earlier wait fits.
   for (std::size_t i = 0; i < all.size(); ++i)
-    if (slab::of(all[i]) != used)
-      for (task::ticket t = 1; t <= highest[i]; ++t) EXPECT_EQ(all[i]->word.wake(t), task::wake_result::stale);
+    for (task::ticket t = 1; slab::of(all[i]) != used && t <= highest[i]; ++t) {
+      EXPECT_EQ(all[i]->word.wake(t), task::wake_result::stale);
+    }
   std::vector<record*> again;
   for (std::size_t i = 0; i < 2 * slab::capacity - 1; ++i) again.push_back(acquire_one(*pool));
   EXPECT_EQ(pool->slab_count(), 2u) << "the trimmed slab is used again";
   for (std::size_t i = 0; i < all.size(); ++i)
-    if (all[i] != kept) EXPECT_GT(live(all[i]), highest[i]);
+    if (all[i] != kept) {
+      EXPECT_GT(live(all[i]), highest[i]);
+    }
   again.push_back(kept);
   release_all(*pool, again);
 }

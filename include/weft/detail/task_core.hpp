@@ -47,6 +47,7 @@ WEFT_API void abort_spawn(spawning s) noexcept;
 // Waits for the end; how it ended. A cancellation point; throws cancelled, usage_error.
 WEFT_API ended wait_for(task_head* t, std::source_location where);
 [[nodiscard]] WEFT_API bool is_finished(const task_head* t) noexcept;
+[[nodiscard]] WEFT_API ended how_it_ended(const task_head* t) noexcept;
 WEFT_API void request_cancel(task_head* t) noexcept;
 WEFT_API void drop_handle(task_head* t) noexcept;     // the result is not wanted any more; drops the reference
 WEFT_API void add_reference(task_head* t) noexcept;

@@ -1,0 +1,121 @@
+// Names and ids: what people see of a task.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <thread>
+
+#include <weft/weft.hpp>
+
+#include "sched/scheduler.hpp"
+#include "support/until.hpp"
+#include "support/watchdog.hpp"
+#include "task/name.hpp"
+
+namespace {
+
+using namespace std::chrono_literals;
+using support::watched_runtime;
+namespace base = weft::base;
+
+// req: CSP-14
+TEST(Names, a_name_given_at_spawn_is_seen_from_inside_and_outside) {
+  support::watchdog guard(20s);
+  watched_runtime rt(1);
+  auto h = rt->spawn({.name = "parser 7"}, [] { return std::string(weft::this_task::name()); });
+  EXPECT_EQ(h.name(), "parser 7");
+  EXPECT_EQ(h.ref().name(), "parser 7");
+  EXPECT_EQ(h.join(), "parser 7");
+}
+
+// req: CSP-14
+TEST(Names, a_task_without_a_name_has_an_empty_one_even_in_a_record_that_had_another) {
+  support::watchdog guard(20s);
+  watched_runtime rt(1);
+  rt->run([] {
+    for (int i = 0; i < 100; ++i) {
+      EXPECT_EQ(weft::spawn({.name = "named"}, [] { return std::string(weft::this_task::name()); }).join(), "named");
+      EXPECT_EQ(weft::spawn([] { return std::string(weft::this_task::name()); }).join(), "");
+      EXPECT_EQ(weft::spawn({.name = ""}, [] { return std::string(weft::this_task::name()); }).join(), "");
+    }
+  });
+}
+
+// req: CSP-14
+TEST(Names, set_name_renames_the_running_task) {
+  support::watchdog guard(20s);
+  watched_runtime rt(1);
+  rt->run([] {
+    weft::this_task::set_name("first");
+    EXPECT_EQ(weft::this_task::name(), "first");
+    weft::this_task::set_name("second, and longer");
+    EXPECT_EQ(weft::this_task::name(), "second, and longer");
+    weft::this_task::set_name("3");
+    EXPECT_EQ(weft::this_task::name(), "3");
+    weft::this_task::set_name("");
+    EXPECT_EQ(weft::this_task::name(), "");
+  });
+}
+
+// req: CSP-14
+TEST(Names, of_a_long_name_the_first_31_characters_are_kept) {
+  support::watchdog guard(20s);
+  watched_runtime rt(1);
+  const std::string exact(31, 'a');
+  const std::string longer = exact + "b";
+  EXPECT_EQ(rt->spawn({.name = exact}, [] { return std::string(weft::this_task::name()); }).join(), exact);
+  EXPECT_EQ(rt->spawn({.name = longer}, [] { return std::string(weft::this_task::name()); }).join(), exact);
+  rt->run([&] {
+    weft::this_task::set_name(std::string(10'000, 'x'));
+    EXPECT_EQ(weft::this_task::name(), std::string(31, 'x'));
+  });
+}
+
+// req: CSP-14
+TEST(Names, the_first_task_of_run_is_called_main) {
+  EXPECT_EQ(weft::run({.workers = 1}, [] { return std::string(weft::this_task::name()); }), "main");
+}
+
+// req: CSP-14
+TEST(Names, a_walk_over_the_records_finds_the_living_by_name_and_state) {
+  support::watchdog guard(20s);
+  watched_runtime rt(2);
+  base::atomic<bool> closed{true};
+  auto h = rt->spawn({.name = "waiting for the door"}, [&] {
+    while (closed.load()) weft::park_if(closed, true);
+  });
+  std::string reason;
+  support::until([&] {
+    bool found = false;
+    rt.core().records().walk([&](weft::task::record& t) {
+      if (weft::task::state_word::phase_of(t.word.load()) != weft::task::phase::parked) return;
+      if (weft::task::name_of(t) != "waiting for the door") return;
+      reason = t.site.reason.load();
+      found = true;
+    });
+    return found;
+  });
+  EXPECT_EQ(reason, "park_if");
+  closed = false;
+  h.ref().unpark();
+  h.join();
+}
+
+// req: CSP-14
+TEST(Names, this_task_needs_a_task_and_says_so) {
+  EXPECT_FALSE(weft::this_task::running());
+  for (const auto& ask : {+[] { (void)weft::this_task::id(); }, +[] { (void)weft::this_task::name(); },
+                          +[] { weft::this_task::set_name("x"); }, +[] { (void)weft::this_task::ref(); },
+                          +[] { (void)weft::this_task::is_cancelled(); }, +[] { weft::this_task::check(); },
+                          +[] { const weft::this_task::shield s; }}) {
+    try {
+      ask();
+      ADD_FAILURE() << "no complaint";
+    } catch (const weft::usage_error& e) {
+      EXPECT_NE(std::string(e.what()).find("runs no task"), std::string::npos) << e.what();
+      EXPECT_NE(std::string(e.what()).find("this_task::running()"), std::string::npos) << e.what();
+    }
+  }
+  EXPECT_TRUE(weft::run({.workers = 1}, [] { return weft::this_task::running(); }));
+}
+
+}  // namespace

@@ -1,0 +1,169 @@
+// The exception of a task whose handle is gone.
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <mutex>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <weft/weft.hpp>
+
+#include "support/process.hpp"
+#include "support/until.hpp"
+#include "support/watchdog.hpp"
+#include "support/worker_counts.hpp"
+
+namespace {
+
+using namespace std::chrono_literals;
+using support::at_worker_counts;
+using support::until;
+namespace base = weft::base;
+
+class UnhandledDeathTest : public testing::Test {
+ protected:
+  void SetUp() override { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
+};
+
+// req: BZ-8 CSP-14
+TEST_F(UnhandledDeathTest, without_a_handler_it_is_reported_by_name_and_ends_the_process) {
+  EXPECT_EXIT(weft::run({.workers = 2},
+                        [] {
+                          weft::spawn({.name = "fetcher"}, [] { throw std::runtime_error("no route to host"); }).detach();
+                          weft::sleep_for(10s);
+                        }),
+              testing::KilledBySignal(SIGABRT),
+              "task \"fetcher\" \\(#[0-9]+\\) ended with an exception that nobody takes: no route to host(.|\n)*"
+              "join\\(\\) it(.|\n)*on_unhandled_exception");
+}
+
+// req: BZ-8
+TEST_F(UnhandledDeathTest, an_unnamed_task_and_something_that_is_no_std_exception_are_reported_too) {
+  EXPECT_EXIT(weft::run({.workers = 1},
+                        [] {
+                          weft::spawn([] { throw 5; }).detach();
+                          weft::sleep_for(10s);
+                        }),
+              testing::KilledBySignal(SIGABRT), "task \"unnamed\" \\(#[0-9]+\\).*not a std::exception");
+}
+
+// req: BZ-8
+TEST_F(UnhandledDeathTest, a_handle_dropped_after_the_end_reports_as_well) {
+  EXPECT_EXIT(
+      {
+        weft::runtime rt({.workers = 1});
+        auto h = rt.spawn({.name = "dropped"}, [] { throw std::runtime_error("unseen"); });
+        h.wait();
+        h.detach();
+      },
+      testing::KilledBySignal(SIGABRT), "task \"dropped\".*unseen");
+}
+
+// req: BZ-8
+TEST_F(UnhandledDeathTest, a_handle_dropped_after_the_runtime_has_gone_reports_as_well) {
+  EXPECT_EXIT(
+      {
+        weft::join_handle<void> h;
+        {
+          weft::runtime rt({.workers = 1, .on_unhandled_exception = [](std::string_view, std::exception_ptr) {}});
+          h = rt.spawn({.name = "orphan"}, [] { throw std::runtime_error("unseen"); });
+        }
+      },
+      testing::KilledBySignal(SIGABRT), "task \"orphan\".*unseen");
+}
+
+// req: BZ-8
+TEST(Unhandled, a_handler_gets_the_name_and_the_exception_of_each_once) {
+  at_worker_counts([](std::size_t workers) {
+    support::watchdog guard(60s);
+    std::mutex mutex;
+    std::vector<std::string> seen;
+    {
+      weft::runtime rt({.workers = workers, .on_unhandled_exception = [&](std::string_view task, std::exception_ptr e) {
+                          std::string what;
+                          try {
+                            std::rethrow_exception(e);
+                          } catch (const std::exception& x) {
+                            what = x.what();
+                          }
+                          std::lock_guard hold(mutex);
+                          seen.push_back(std::string(task) + ": " + what);
+                        }});
+      for (int i = 0; i < 100; ++i) {
+        const std::string name = "t" + std::to_string(i);
+        auto h = rt.spawn({.name = name}, [name] { throw std::runtime_error("error of " + name); });
+        if (i % 2 == 0) until([&] { return h.is_finished(); });
+      }
+    }
+    ASSERT_EQ(seen.size(), 100u);
+    std::sort(seen.begin(), seen.end());
+    EXPECT_EQ(std::unique(seen.begin(), seen.end()), seen.end());
+    for (const std::string& s : seen) EXPECT_EQ(s, s.substr(0, s.find(':')) + ": error of " + s.substr(0, s.find(':')));
+  });
+}
+
+// req: BZ-8
+TEST(Unhandled, neither_a_result_nor_a_taken_exception_nor_a_cancellation_is_unhandled) {
+  support::watchdog guard(20s);
+  base::atomic<int> calls{0};
+  {
+    weft::runtime rt({.workers = 2, .on_unhandled_exception = [&](std::string_view, std::exception_ptr) { ++calls; }});
+    rt.spawn([] { return 1; }).detach();
+    EXPECT_THROW(rt.spawn([] { throw 1; }).join(), int);
+    auto taken = rt.spawn([] { throw 1; });
+    until([&] { return taken.is_finished(); });
+    EXPECT_THROW((void)taken.try_join(), int);
+    auto cancelled = rt.spawn([] { weft::sleep_for(1h); });
+    cancelled.cancel();
+    cancelled.detach();
+  }
+  EXPECT_EQ(calls.load(), 0);
+}
+
+// req: BZ-8
+TEST(Unhandled, a_handler_may_spawn) {
+  support::watchdog guard(20s);
+  base::atomic<int> recovered{0};
+  {
+    weft::runtime rt({.workers = 1, .on_unhandled_exception = [&](std::string_view, std::exception_ptr) {
+                        weft::spawn([&] { ++recovered; }).detach();
+                      }});
+    rt.run([] {
+      for (int i = 0; i < 10; ++i) weft::spawn([] { throw 1; }).detach();
+    });
+  }
+  EXPECT_EQ(recovered.load(), 10);
+}
+
+// What nobody took is destroyed by the worker that ran the task. A destructor may suspend; while it does, the worker is free.
+// req: BZ-8 CC-6
+TEST(Unhandled, the_destructor_of_a_result_that_nobody_takes_may_suspend_without_blocking_its_worker) {
+  support::watchdog guard(20s);
+  static base::atomic<bool> go{false};
+  static base::atomic<bool> waits{false};
+  static base::atomic<bool> over{false};
+  struct slow_to_go {
+    bool owner = true;
+    slow_to_go() = default;
+    slow_to_go(slow_to_go&& other) noexcept : owner(std::exchange(other.owner, false)) {}
+    ~slow_to_go() {
+      if (!owner) return;
+      waits = true;
+      for (int i = 0; i < 200 && !go.load(); ++i) weft::sleep_for(10ms);
+      over = true;
+    }
+  };
+  bool others_ran = false;
+  {
+    weft::runtime rt({.workers = 1});
+    rt.spawn([] { return slow_to_go(); }).detach();
+    until([] { return waits.load(); });
+    rt.run([&] { others_ran = !over.load(); });
+    go = true;
+  }
+  EXPECT_TRUE(others_ran) << "the only worker was blocked for as long as the destructor slept";
+  EXPECT_TRUE(over.load());
+}
+
+}  // namespace

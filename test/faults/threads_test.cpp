@@ -1,0 +1,75 @@
+// Threads that cannot be had.
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+#include <string>
+#include <system_error>
+#include <thread>
+
+#include <weft/weft.hpp>
+
+#include "sched/scheduler.hpp"
+#include "support/process.hpp"
+#include "support/until.hpp"
+#include "support/watchdog.hpp"
+
+namespace {
+
+using namespace std::chrono_literals;
+namespace base = weft::base;
+namespace sched = weft::sched;
+
+// The n-th thread from now on cannot be had.
+class refuse_thread {
+ public:
+  explicit refuse_thread(long n) : before_(sched::start_thread) {
+    left() = n;
+    sched::start_thread = [](std::function<void()> body) {
+      if (left()-- == 0)
+        throw std::system_error(std::make_error_code(std::errc::resource_unavailable_try_again), "no more threads");
+      return std::thread(std::move(body));
+    };
+  }
+  ~refuse_thread() { sched::start_thread = before_; }
+  refuse_thread(const refuse_thread&) = delete;
+  refuse_thread& operator=(const refuse_thread&) = delete;
+
+ private:
+  static long& left() {
+    static long n = -1;
+    return n;
+  }
+  sched::thread_starter before_;
+};
+
+// req: W-9
+TEST(Threads, a_runtime_whose_nth_worker_cannot_start_never_started) {
+  support::watchdog guard(60s);
+  constexpr long workers = 8;
+  weft::run({.workers = workers}, [] {});
+  const std::size_t threads = support::threads();
+  const std::size_t mappings = support::mappings();
+  for (int round = 0; round < 20; ++round)
+    for (long n = 0; n < workers; ++n) {
+      refuse_thread fails(n);
+      try {
+        weft::runtime rt({.workers = workers});
+        ADD_FAILURE() << "started without worker " << n;
+      } catch (const std::system_error& e) {
+        EXPECT_EQ(e.code(), std::errc::resource_unavailable_try_again);
+      }
+    }
+  support::until([&] { return support::threads() == threads; });
+  if (!support::under_asan && !support::under_tsan) EXPECT_LE(support::mappings(), mappings + 16);
+  EXPECT_EQ(weft::run({.workers = workers}, [] { return 3; }), 3) << "and the next one works";
+}
+
+// req: W-9
+TEST(Threads, run_passes_the_error_on_and_its_function_never_runs) {
+  refuse_thread fails(1);
+  bool ran = false;
+  EXPECT_THROW(weft::run({.workers = 2}, [&] { ran = true; }), std::system_error);
+  EXPECT_FALSE(ran);
+}
+
+}  // namespace

@@ -1,0 +1,127 @@
+// KC-5: stacks and records that are kept for the next task, and what goes back to the system.
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include <weft/weft.hpp>
+
+#include "sched/scheduler.hpp"
+#include "support/process.hpp"
+#include "support/until.hpp"
+#include "support/watchdog.hpp"
+#include "support/worker_counts.hpp"
+
+namespace {
+
+using namespace std::chrono_literals;
+
+// Uses `bytes` of its stack.
+[[gnu::noinline]] void touch(std::size_t bytes) {
+  auto* room = static_cast<volatile char*>(__builtin_alloca(bytes));
+  for (std::size_t i = 0; i < bytes; i += 1024) room[i] = 1;
+}
+
+// So many tasks at once, each with 64 KiB of its stack in use.
+void many_at_once(weft::runtime& rt, std::size_t count) {
+  support::latch all_here(count);
+  std::vector<weft::join_handle<void>> all;
+  for (std::size_t i = 0; i < count; ++i)
+    all.push_back(rt.spawn([&] {
+      touch(64 << 10);
+      all_here.arrive_and_wait();
+    }));
+  for (auto& h : all) h.join();
+}
+
+// req: KC-5
+TEST(StackCache, BeyondItsBoundStacksGoBackToTheSystemAfterIdlenessNoAsanNoTsan) {
+  support::watchdog guard(100s, "stacks are trimmed");
+  support::watched_runtime rt({.workers = 2, .stack_cache_bytes = 1 << 20});
+  rt->run([] {});
+  const std::size_t before = support::rss();
+  std::size_t during = 0;
+  {
+    support::latch all_here(501);
+    std::vector<weft::join_handle<void>> all;
+    for (std::size_t i = 0; i < 500; ++i)
+      all.push_back(rt->spawn([&] {
+        touch(64 << 10);
+        all_here.arrive_and_wait();
+      }));
+    support::until([&] { return support::rss() > before + (500 * std::size_t{60} << 10); });
+    during = support::rss();
+    all_here.count_down();
+    for (auto& h : all) h.join();
+  }
+  EXPECT_GT(during, before + (500 * std::size_t{60} << 10));
+  support::until([&] { return rt.core().stacks().surplus_bytes() == 0; });
+  support::until([&] { return support::rss() < before + (12u << 20); });
+}
+
+// req: KC-5
+TEST(StackCache, WithinItsBoundStacksStayForTheNextTasks) {
+  support::watchdog guard(100s, "stacks are kept");
+  support::watched_runtime rt({.workers = 2, .stack_cache_bytes = std::size_t{1} << 30});
+  many_at_once(rt, 200);
+  support::until([&] { return rt.core().idle().sleeping() == 2; });
+  const std::size_t reserved = rt.core().stacks().reserved_bytes();
+  EXPECT_EQ(rt.core().stacks().surplus_bytes(), 0u);
+  for (int i = 0; i < 5; ++i) many_at_once(rt, 200);
+  EXPECT_EQ(rt.core().stacks().reserved_bytes(), reserved);
+}
+
+// req: KC-5
+TEST(StackCache, TasksOneAfterTheOtherUseTheSameFewStacks) {
+  support::watchdog guard(100s, "stacks are reused");
+  support::at_worker_counts([](std::size_t workers) {
+    support::watched_runtime rt(workers);
+    rt->run([] { weft::spawn([] {}).join(); });
+    const std::size_t reserved = rt.core().stacks().reserved_bytes();
+    rt->run([] {
+      for (std::size_t i = 0; i < support::scaled(20'000); ++i) weft::spawn([] { weft::yield(); }).join();
+    });
+    // Each worker's own cache is filled in batches; that is all that may be added.
+    EXPECT_LE(rt.core().stacks().reserved_bytes(), reserved * 4 + workers * 64 * (std::size_t{256} << 10));
+    EXPECT_LE(rt.core().stacks().in_use(), workers * 64);
+  });
+}
+
+// req: KC-5
+TEST(StackCache, StacksOfOtherSizesAreTrimmedTooNoAsanNoTsan) {
+  support::watchdog guard(100s, "stacks of another size are trimmed");
+  support::watched_runtime rt({.workers = 2, .stack_cache_bytes = 1 << 20});
+  rt->run([] {});
+  const std::size_t before = support::rss();
+  support::latch all_here(100);
+  std::vector<weft::join_handle<void>> all;
+  for (std::size_t i = 0; i < 100; ++i)
+    all.push_back(rt->spawn({.stack_size = 1 << 20}, [&] {
+      touch(512 << 10);
+      all_here.arrive_and_wait();
+    }));
+  for (auto& h : all) h.join();
+  support::until([&] { return rt.core().stacks().surplus_bytes() == 0; });
+  support::until([&] { return support::rss() < before + (12u << 20); });
+}
+
+// req: KC-5 LS-M1
+TEST(RecordSlabs, OfABurstGoBackToTheSystemAfterIdlenessNoAsanNoTsan) {
+  support::watchdog guard(100s, "records are trimmed");
+  support::watched_runtime rt(2);
+  rt->run([] {});
+  const std::size_t before = support::rss();
+  constexpr std::size_t count = 200'000;
+  const std::size_t bytes = count * weft::task::record_size;  // 64 MB
+  std::size_t during = 0;
+  rt->run([&] {
+    std::vector<weft::join_handle<void>> all;
+    all.reserve(count);
+    for (std::size_t i = 0; i < count; ++i) all.push_back(weft::spawn([] {}));
+    during = support::rss();
+    for (auto& h : all) h.join();
+  });
+  EXPECT_GT(during, before + bytes / 2);
+  support::until([&] { return support::rss() < before + bytes / 4; });
+}
+
+}  // namespace

@@ -1,0 +1,143 @@
+// CC-13: what the environment says.
+#include "sched/environment.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <string>
+#include <thread>
+
+#include <weft/weft.hpp>
+
+#include "support/process.hpp"
+
+namespace {
+
+using support::environment;
+using testing::HasSubstr;
+using weft::sched::cpus_from_quota;
+
+// What f writes to stderr.
+template <class F>
+std::string stderr_of(F&& f) {
+  testing::internal::CaptureStderr();
+  f();
+  return testing::internal::GetCapturedStderr();
+}
+
+std::ptrdiff_t lines(const std::string& text) { return std::count(text.begin(), text.end(), '\n'); }
+
+// req: CC-13
+TEST(Environment, WeftWorkersSaysHowManyWorkers) {
+  environment set("WEFT_WORKERS", "3");
+  const std::string said = stderr_of([] {
+    weft::runtime rt;
+    EXPECT_EQ(rt.workers(), 3u);
+  });
+  EXPECT_EQ(said, "");
+}
+
+// req: CC-13 CC-14
+TEST(Environment, OptionsInCodeComeBeforeTheEnvironment) {
+  environment set("WEFT_WORKERS", "3");
+  weft::runtime rt({.workers = 2});
+  EXPECT_EQ(rt.workers(), 2u);
+}
+
+// req: CC-13
+TEST(Environment, ABadWeftWorkersIsNamedInOneLineAndTheDefaultUsed) {
+  for (const char* bad : {"0", "-1", "abc", "", " 4", "4x", "2.5", "4097", "99999999999999999999999"}) {
+    environment set("WEFT_WORKERS", bad);
+    const std::string said = stderr_of([] {
+      weft::runtime rt;
+      EXPECT_EQ(rt.workers(), weft::sched::available_cpus());
+    });
+    EXPECT_THAT(said, HasSubstr("WEFT_WORKERS=" + std::string(bad)));
+    EXPECT_EQ(lines(said), 1) << said;
+  }
+}
+
+// req: CC-13
+TEST(Environment, WeftStatsPrintsStatisticsWhenTheRuntimeEnds) {
+  environment set("WEFT_STATS", "1");
+  const std::string said = stderr_of([] {
+    weft::runtime rt({.workers = 2});
+    rt.run([] {
+      for (int i = 0; i < 10; ++i) weft::spawn([] {}).join();
+    });
+  });
+  EXPECT_THAT(said, HasSubstr("worker 0"));
+  EXPECT_THAT(said, HasSubstr("worker 1"));
+  EXPECT_THAT(said, HasSubstr("spawned 11, finished 11"));
+}
+
+// req: CC-13
+TEST(Environment, WeftVerboseSaysWhatWasChosen) {
+  environment set("WEFT_VERBOSE", "1");
+  const std::string said = stderr_of([] { weft::runtime rt({.workers = 2}); });
+  EXPECT_THAT(said, HasSubstr("2 workers"));
+}
+
+// req: CC-13
+TEST(Environment, NothingIsPrintedUnlessAskedFor) {
+  environment stats("WEFT_STATS", "0");
+  environment verbose("WEFT_VERBOSE", nullptr);
+  EXPECT_EQ(stderr_of([] {
+              weft::runtime rt({.workers = 2});
+              rt.run([] {});
+            }),
+            "");
+}
+
+// req: CC-13
+TEST(Environment, ABadFlagIsNamedInOneLineAndTakenAsOff) {
+  for (const char* variable : {"WEFT_STATS", "WEFT_VERBOSE"}) {
+    environment set(variable, "yes");
+    const std::string said = stderr_of([] {
+      weft::runtime rt({.workers = 1});
+      rt.run([] {});
+    });
+    EXPECT_THAT(said, HasSubstr(std::string(variable) + "=yes"));
+    EXPECT_EQ(lines(said), 1) << said;
+  }
+}
+
+// req: CC-13 CC-14
+TEST(Environment, TheAffinityMaskLimitsTheDefault) {
+  environment unset("WEFT_WORKERS", nullptr);
+  std::thread([] {
+    cpu_set_t before;
+    ASSERT_EQ(sched_getaffinity(0, sizeof before, &before), 0);
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
+      if (CPU_ISSET(cpu, &before)) {
+        CPU_SET(cpu, &one);
+        break;
+      }
+    ASSERT_EQ(sched_setaffinity(0, sizeof one, &one), 0);
+    EXPECT_EQ(weft::sched::default_workers(), 1u);
+  }).join();
+}
+
+// req: CC-14
+TEST(Environment, AQuotaIsRoundedUpToWholeCpus) {
+  EXPECT_EQ(cpus_from_quota("max 100000"), 0u);
+  EXPECT_EQ(cpus_from_quota("100000 100000"), 1u);
+  EXPECT_EQ(cpus_from_quota("150000 100000"), 2u);
+  EXPECT_EQ(cpus_from_quota("20000 100000"), 1u);
+  EXPECT_EQ(cpus_from_quota("800000 100000"), 8u);
+  for (const char* nonsense : {"", "100000", "100000 ", "-1 100000", "0 100000", "100000 0", "x y", "100000x 100000"})
+    EXPECT_EQ(cpus_from_quota(nonsense), 0u) << nonsense;
+}
+
+// req: CC-14
+TEST(Environment, AtLeastOneCpuIsAvailableAndNoMoreThanTheMachineHas) {
+  const std::size_t cpus = weft::sched::available_cpus();
+  EXPECT_GE(cpus, 1u);
+  EXPECT_LE(cpus, std::max(1u, std::thread::hardware_concurrency()));
+}
+
+}  // namespace

@@ -1,0 +1,108 @@
+// CC-14: options in code, and what is refused.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <stdexcept>
+#include <string>
+
+#include <weft/weft.hpp>
+
+#include "sched/scheduler.hpp"
+#include "support/process.hpp"
+#include "support/watchdog.hpp"
+
+namespace {
+
+using namespace std::chrono_literals;
+using testing::HasSubstr;
+
+// Starting a runtime with these is refused with a message that has all the parts, and starts no thread.
+void expect_refused(const weft::runtime_options& options, const std::vector<std::string>& parts) {
+  const std::size_t threads = support::threads();
+  try {
+    weft::runtime rt(options);
+    ADD_FAILURE() << "was accepted: " << parts.front();
+  } catch (const std::invalid_argument& e) {
+    for (const std::string& part : parts) EXPECT_THAT(e.what(), HasSubstr(part));
+  }
+  EXPECT_EQ(support::threads(), threads);
+}
+
+// req: CC-14
+TEST(Options, TooManyWorkersAreRefused) {
+  expect_refused({.workers = 4097}, {"workers", "4097", "1 to 4096"});
+  expect_refused({.workers = 100'000}, {"workers", "100000", "1 to 4096"});
+  expect_refused({.workers = SIZE_MAX}, {"workers", "1 to 4096"});
+}
+
+// req: CC-14
+TEST(Options, ZeroWorkersMeansAsManyAsTheMachineOffers) {
+  support::environment unset("WEFT_WORKERS", nullptr);
+  weft::runtime rt({.workers = 0});
+  EXPECT_GE(rt.workers(), 1u);
+}
+
+// req: CC-14
+TEST(Options, AQueueCapacityThatIsNoPowerOfTwoBetweenTheLimitsIsRefused) {
+  for (const std::size_t bad : {std::size_t{0}, std::size_t{1}, std::size_t{4}, std::size_t{7}, std::size_t{100},
+                                std::size_t{131072}, SIZE_MAX})
+    expect_refused({.workers = 1, .queue_capacity = bad}, {"queue_capacity", std::to_string(bad), "8 to 65536"});
+  for (const std::size_t good : {8u, 256u, 65536u}) {
+    weft::runtime rt({.workers = 1, .queue_capacity = good});
+    EXPECT_EQ(rt.run([] { return 1; }), 1);
+  }
+}
+
+// req: CC-14
+TEST(Options, AStackSizeOutsideTheLimitsIsRefused) {
+  for (const std::size_t bad : {std::size_t{0}, std::size_t{1}, std::size_t{16383}, std::size_t{1} << 40, SIZE_MAX})
+    expect_refused({.workers = 1, .stack_size = bad}, {std::to_string(bad), "16 KiB", "1 GiB"});
+  weft::runtime rt({.workers = 1, .stack_size = 64 << 10});
+  EXPECT_GE(rt.core().stacks().default_size(), std::size_t{64} << 10);
+  EXPECT_EQ(rt.run([] { return 1; }), 1);
+}
+
+// req: CC-14
+TEST(Options, AScanOfNoVictimsIsRefused) { expect_refused({.workers = 1, .steal_scan = 0}, {"steal_scan", "stealing"}); }
+
+// req: CC-14
+TEST(Options, ALimitOfNoStacksIsRefused) { expect_refused({.workers = 1, .max_stacks = 0}, {"max_stacks", "at least 1"}); }
+
+// req: CC-14
+TEST(Options, ATasksStackSizeOutsideTheLimitsIsRefusedAndTheRuntimeGoesOn) {
+  support::watchdog guard(60s, "a refused spawn");
+  support::watched_runtime rt(2);
+  const auto refused = [&](std::size_t size) {
+    EXPECT_THROW((void)rt->spawn({.stack_size = size}, [] {}), std::invalid_argument) << size;
+    rt->run([&] { EXPECT_THROW((void)weft::spawn({.stack_size = size}, [] {}), std::invalid_argument) << size; });
+  };
+  refused(1);
+  refused(std::size_t{1} << 40);
+  EXPECT_EQ(rt->spawn({.stack_size = 1 << 20}, [] { return 7; }).join(), 7);
+}
+
+// req: CC-14
+TEST(Options, ARuntimeCanBeMadeAfterManyWereRefused) {
+  support::watchdog guard(60s, "a runtime after refusals");
+  const std::size_t descriptors = support::open_descriptors();
+  for (int i = 0; i < 100; ++i) EXPECT_THROW(weft::runtime rt({.workers = 5000}), std::invalid_argument);
+  EXPECT_EQ(support::open_descriptors(), descriptors);
+  EXPECT_EQ(weft::run({.workers = 2}, [] { return 3; }), 3);
+}
+
+// req: CC-14
+TEST(Options, ATasksOwnStackSizeIsHad) {
+  support::watchdog guard(60s, "a large stack");
+  support::watched_runtime rt({.workers = 1, .stack_size = 64 << 10});
+  const auto use = [](std::size_t bytes) {
+    // Not initialized: only touched at both ends of what was asked for.
+    auto* room = static_cast<volatile char*>(__builtin_alloca(bytes));
+    room[0] = 1;
+    room[bytes - 1] = 2;
+    return room[0] + room[bytes - 1];
+  };
+  EXPECT_EQ(rt->spawn({.stack_size = 8 << 20}, [&] { return use(7 << 20); }).join(), 3);
+}
+
+}  // namespace

@@ -1,0 +1,145 @@
+// The LIFO slot in a running worker.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include <weft/weft.hpp>
+
+#include "sched/scheduler.hpp"
+#include "support/until.hpp"
+#include "support/watchdog.hpp"
+
+namespace {
+
+using namespace std::chrono_literals;
+
+// A flag and the task that waits for it.
+struct waiter {
+  weft::base::atomic<bool> set{false};
+  weft::task_ref who;
+  void wait() {
+    while (!set.load()) weft::park_if(set, false);
+    set.store(false);
+  }
+  void wake() {
+    set.store(true);
+    who.unpark();
+  }
+};
+
+// The longest stretch of `order` without `other`.
+std::size_t longest_without(const std::string& order, char other) {
+  std::size_t longest = 0;
+  std::size_t run = 0;
+  for (const char c : order) longest = std::max(longest, run = c == other ? 0 : run + 1);
+  return longest;
+}
+
+// req: BZ-1
+TEST(Slot, TheTaskWokenLastRunsNextButAtMostThreeInARowBeforeTheRing) {
+  if (weft::sched::force_migration) GTEST_SKIP() << "there is no slot in this build";
+  support::watchdog guard(60s, "two tasks that wake each other, one that yields");
+  support::watched_runtime rt(1);
+  std::string order;
+  rt->run([&] {
+    waiter ping;
+    waiter pong;
+    bool over = false;
+    auto a = weft::spawn([&] {
+      for (int i = 0; i < 300; ++i) {
+        ping.wait();
+        order += 'a';
+        pong.wake();
+      }
+    });
+    auto b = weft::spawn([&] {
+      for (int i = 0; i < 300; ++i) {
+        pong.wait();
+        order += 'b';
+        ping.wake();
+      }
+    });
+    ping.who = a.ref();
+    pong.who = b.ref();
+    auto ring = weft::spawn([&] {
+      while (!over) {
+        order += '.';
+        weft::yield();
+      }
+    });
+    weft::yield();
+    ping.wake();
+    a.join();
+    b.join();
+    over = true;
+    ring.join();
+  });
+  EXPECT_EQ(std::count(order.begin(), order.end(), 'a'), 300);
+  EXPECT_EQ(longest_without(order, '.'), 3u) << order.substr(0, 200);
+}
+
+// req: BZ-1
+TEST(Slot, ATaskEvictedFromTheSlotGoesToTheRingAndRuns) {
+  if (weft::sched::force_migration) GTEST_SKIP() << "there is no slot in this build";
+  support::watchdog guard(60s, "evicted tasks");
+  support::watched_runtime rt(1);
+  std::vector<int> order;
+  rt->run([&] {
+    constexpr int count = 5;
+    waiter w[count];
+    std::vector<weft::join_handle<void>> all;
+    for (int i = 0; i < count; ++i) {
+      all.push_back(weft::spawn([&, i] {
+        w[i].wait();
+        order.push_back(i);
+      }));
+      w[i].who = all.back().ref();
+    }
+    for (int i = 0; i < 20; ++i) weft::yield();  // all are parked
+    for (auto& one : w) one.wake();
+    for (auto& h : all) h.join();
+  });
+  EXPECT_EQ(order, (std::vector<int>{4, 0, 1, 2, 3})) << "the last woken first, the others in their order";
+}
+
+void rescue(std::size_t workers, bool with_fresh) {
+  support::watched_runtime rt(workers);
+  for (int round = 0; round < 30; ++round) {
+    waiter w;
+    weft::base::atomic<bool> waiting{false};
+    weft::base::atomic<bool> ran{false};
+    auto stranded = rt->spawn([&] {
+      waiting.store(true);
+      w.wait();
+      ran.store(true);
+    });
+    w.who = stranded.ref();
+    support::until([&] { return waiting.load(); });
+    support::until([&] { return rt.core().idle().sleeping() == workers; });
+    rt->run([&] {
+      w.wake();  // into our slot
+      weft::join_handle<void> other;
+      // The first who comes for work gets this one and does not come again.
+      if (with_fresh) other = weft::spawn([&] { support::hold_worker_until([&] { return ran.load(); }); });
+      support::hold_worker_until([&] { return ran.load(); });
+      if (with_fresh) other.join();
+    });
+    stranded.join();
+  }
+}
+
+// req: BZ-1
+TEST(Slot, ATaskInTheSlotBehindALongRunningOneIsRescued) {
+  support::watchdog guard(100s, "a task in the slot of a busy worker");
+  for (const std::size_t workers : {2u, 4u, 8u}) rescue(workers, false);
+}
+
+// req: BZ-1
+TEST(Slot, ATaskInTheSlotIsRescuedThoughTheFirstWhoComesGetsSomethingElse) {
+  support::watchdog guard(100s, "a task in the slot of a busy worker, others busy too");
+  for (const std::size_t workers : {3u, 4u, 8u}) rescue(workers, true);
+}
+
+}  // namespace

@@ -1,0 +1,160 @@
+// A batch spreads over all workers; how many search for it; how many workers there can be.
+#include <gtest/gtest.h>
+
+#include <thread>
+#include <vector>
+
+#include <weft/weft.hpp>
+
+#include "sched/scheduler.hpp"
+#include "support/process.hpp"
+#include "support/until.hpp"
+#include "support/watchdog.hpp"
+#include "support/worker_counts.hpp"
+
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr int rounds = 20;
+
+void until_all_sleep(support::watched_runtime& rt) {
+  support::until([&] { return rt.core().idle().sleeping() == rt->workers(); });
+}
+
+// req: CC-3
+TEST(Spread, ABatchSpawnedByOneTaskRunsOnAllWorkersBeforeTheFirstEnds) {
+  support::watchdog guard(100s, "a batch from a task");
+  support::at_worker_counts([](std::size_t workers) {
+    support::watched_runtime rt(workers);
+    for (int round = 0; round < rounds; ++round) {
+      until_all_sleep(rt);
+      support::latch all_running(workers);
+      rt->run([&] {
+        std::vector<weft::join_handle<void>> batch;
+        // Each keeps its worker until all of them run: only one at a time would never end.
+        for (std::size_t i = 0; i < workers; ++i) batch.push_back(weft::spawn([&] { all_running.arrive_and_hold(); }));
+        for (auto& h : batch) h.join();
+      });
+    }
+  });
+}
+
+// req: CC-3
+TEST(Spread, ABatchSpreadsToTheOthersWhileItsSpawnerGoesOnComputing) {
+  support::watchdog guard(100s, "a batch from a task that does not stop");
+  for (const std::size_t workers : {2u, 4u, 8u}) {
+    support::watched_runtime rt(workers);
+    for (int round = 0; round < rounds; ++round) {
+      until_all_sleep(rt);
+      support::latch all_running(workers);
+      rt->run([&] {
+        std::vector<weft::join_handle<void>> batch;
+        for (std::size_t i = 1; i < workers; ++i) batch.push_back(weft::spawn([&] { all_running.arrive_and_hold(); }));
+        all_running.arrive_and_hold();
+        for (auto& h : batch) h.join();
+      });
+    }
+  }
+}
+
+// req: CC-3
+TEST(Spread, ABatchSpawnedFromOutsideRunsOnAllWorkersBeforeTheFirstEnds) {
+  support::watchdog guard(100s, "a batch from outside");
+  support::at_worker_counts([](std::size_t workers) {
+    support::watched_runtime rt(workers);
+    for (int round = 0; round < rounds; ++round) {
+      until_all_sleep(rt);
+      support::latch all_running(workers);
+      std::vector<weft::join_handle<void>> batch;
+      for (std::size_t i = 0; i < workers; ++i) batch.push_back(rt->spawn([&] { all_running.arrive_and_hold(); }));
+      for (auto& h : batch) h.join();
+    }
+  });
+}
+
+// req: CC-3
+TEST(Spread, ALargerBatchOfWokenTasksSpreadsToo) {
+  support::watchdog guard(100s, "a batch of wakes");
+  support::at_worker_counts([](std::size_t workers) {
+    support::watched_runtime rt(workers);
+    const std::size_t count = 3 * workers;
+    weft::base::atomic<std::size_t> parked{0};
+    weft::base::atomic<bool> go{false};
+    support::latch all_running(workers);
+    std::vector<weft::join_handle<void>> all;
+    for (std::size_t i = 0; i < count; ++i)
+      all.push_back(rt->spawn([&] {
+        parked.fetch_add(1);
+        while (!go.load()) weft::park_if(go, false);
+        if (!all_running.is_open()) all_running.count_down();
+        all_running.hold();
+      }));
+    support::until([&] { return parked.load() == count; });
+    until_all_sleep(rt);
+    rt->run([&] {
+      go.store(true);
+      for (auto& h : all) h.ref().unpark();
+    });
+    for (auto& h : all) h.join();
+  });
+}
+
+// req: BZ-4
+TEST(Spread, AHundredThirtyWorkersAllRunAtOnce) {
+  support::watchdog guard(100s, "130 workers");
+  constexpr std::size_t workers = 130;
+  support::watched_runtime rt(workers);
+  EXPECT_EQ(rt->workers(), workers);
+  until_all_sleep(rt);
+  support::latch inside(workers);
+  rt->run([&] {
+    std::vector<weft::join_handle<void>> batch;
+    for (std::size_t i = 0; i < workers; ++i) batch.push_back(weft::spawn([&] { inside.arrive_and_hold(); }));
+    for (auto& h : batch) h.join();
+  });
+  until_all_sleep(rt);
+  support::latch outside(workers);
+  std::vector<weft::join_handle<void>> batch;
+  for (std::size_t i = 0; i < workers; ++i) batch.push_back(rt->spawn([&] { outside.arrive_and_hold(); }));
+  for (auto& h : batch) h.join();
+}
+
+// req: BZ-4
+TEST(Spread, NeverMoreThanHalfOfTheWorkersSearch) {
+  support::watchdog guard(100s, "searchers");
+  for (const std::size_t workers : {2u, 4u, 8u}) {
+    support::watched_runtime rt(workers);
+    weft::base::atomic<bool> over{false};
+    weft::base::atomic<std::size_t> most{0};
+    std::thread observer([&] {
+      std::size_t highest = 0;
+      while (!over.load()) {
+        highest = std::max(highest, rt.core().idle().searching());
+        std::this_thread::yield();
+      }
+      most.store(highest);
+    });
+    for (std::size_t i = 0; i < support::scaled(2000); ++i) {
+      std::vector<weft::join_handle<void>> few;
+      for (std::size_t n = 0; n < i % 7; ++n) few.push_back(rt->spawn([] { weft::spawn([] {}).join(); }));
+      for (auto& h : few) h.join();
+    }
+    over.store(true);
+    observer.join();
+    EXPECT_LE(most.load(), workers / 2) << workers << " workers";
+  }
+}
+
+// req: BZ-4
+TEST(Spread, WhenAllAreAsleepNobodySearches) {
+  support::watchdog guard(60s, "no searchers left over");
+  support::at_worker_counts([](std::size_t workers) {
+    support::watched_runtime rt(workers);
+    for (int i = 0; i < 200; ++i) rt->run([] { weft::spawn([] {}).join(); });
+    until_all_sleep(rt);
+    EXPECT_EQ(rt.core().idle().searching(), 0u);
+  });
+}
+
+}  // namespace
