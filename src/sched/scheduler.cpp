@@ -19,10 +19,16 @@ std::size_t describe_task(const context::stack& s, char* buffer, std::size_t siz
   return n < 0 ? 0 : std::min(static_cast<std::size_t>(n), size - 1);
 }
 
+// A task sent elsewhere must not be stolen back.
+scheduler_options adjusted(scheduler_options o) {
+  if constexpr (force_migration) o.stealing = false;
+  return o;
+}
+
 }  // namespace
 
 scheduler::scheduler(scheduler_options options)
-    : options_(std::move(options)),
+    : options_(adjusted(std::move(options))),
       stacks_({.default_size = options_.stack_size,
                .cache_bytes = options_.stack_cache_bytes,
                .max_stacks = options_.max_stacks}),

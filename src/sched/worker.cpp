@@ -293,7 +293,7 @@ void worker::yield() noexcept {
   if (!tick_.passes()) [[likely]] {
     next = next_quick();
     if (next == nullptr && in_hand_ == nullptr && inbox_.empty() && scheduler_.global().size() == 0 &&
-        !drain_requested_.load(base::relaxed)) {
+        !drain_requested_.load(base::relaxed) && !(force_migration && !alone_)) {
       budget_ = budget_per_slice;
       return;
     }

@@ -1,0 +1,225 @@
+// A task that resumes on another thread at every suspension keeps what belongs to it. Built four times (CMakeLists.txt), with a
+// runtime that forces it. Only the public interface is used, as a user's code would.
+#include <weft/weft.hpp>
+
+#include <gtest/gtest.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cfenv>
+#include <exception>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace {
+
+using namespace std::chrono_literals;
+
+// Asked of the kernel: pthread_self() is declared const, and compilers believe it.
+[[gnu::noinline]] long thread_id() { return ::syscall(SYS_gettid); }
+
+constexpr std::size_t worker_counts[] = {2, 4};
+constexpr int tasks_at_once = 32;
+
+// Runs `body` in several tasks at once, on several workers, and counts the suspensions that ended on another thread.
+template <class Body>
+void in_migrating_tasks(Body body) {
+  for (const std::size_t workers : worker_counts) {
+    std::atomic<int> moved{0};
+    weft::run(weft::runtime_options{.workers = workers}, [&] {
+      std::vector<weft::join_handle<void>> tasks;
+      for (int i = 0; i < tasks_at_once; ++i)
+        tasks.push_back(weft::spawn([&, i] {
+          const long before = thread_id();
+          body(i);
+          if (thread_id() != before) ++moved;
+        }));
+      for (auto& t : tasks) t.join();
+    });
+    EXPECT_GT(moved.load(), 0) << "nothing migrated: the test would prove nothing";
+  }
+}
+
+// Every kind of suspension there is.
+void suspend(int how) {
+  switch (how % 3) {
+    case 0: return weft::yield();
+    case 1: return weft::sleep_for(200us);
+    default: weft::spawn([] {}).join();
+  }
+}
+
+// req: W-1
+TEST(Migration, EveryYieldResumesOnAnotherThread) {
+  weft::run(weft::runtime_options{.workers = 2}, [] {
+    for (int i = 0; i < 1000; ++i) {
+      const long before = thread_id();
+      weft::yield();
+      EXPECT_NE(thread_id(), before);
+    }
+  });
+}
+
+// req: W-1 CSP-1
+TEST(Migration, ATaskKeepsItsIdentityAndItsFrame) {
+  in_migrating_tasks([](int i) {
+    const std::string name = "task " + std::to_string(i);
+    weft::this_task::set_name(name);
+    const std::uint64_t id = weft::this_task::id();
+    std::vector<int> written;
+    for (int round = 0; round < 60; ++round) {
+      written.push_back(round * i);
+      suspend(round);
+      ASSERT_EQ(weft::this_task::id(), id);
+      ASSERT_EQ(weft::this_task::name(), name);
+      for (int k = 0; k <= round; ++k) ASSERT_EQ(written[static_cast<std::size_t>(k)], k * i);
+    }
+  });
+}
+
+// req: W-1
+TEST(Migration, AnExceptionBeingHandledStaysWithItsTask) {
+  in_migrating_tasks([](int i) {
+    for (int round = 0; round < 30; ++round) {
+      const std::string mine = std::to_string(i) + "/" + std::to_string(round);
+      try {
+        throw std::runtime_error(mine);
+      } catch (const std::runtime_error& e) {
+        suspend(round);
+        ASSERT_EQ(e.what(), mine);
+        ASSERT_NE(std::current_exception(), nullptr);
+        try {
+          throw;  // what is being handled must be ours, not that of whoever ran on this thread before
+        } catch (const std::runtime_error& again) {
+          suspend(round + 1);
+          ASSERT_EQ(again.what(), mine);
+        }
+      }
+      ASSERT_EQ(std::current_exception(), nullptr);
+      suspend(round);
+      ASSERT_EQ(std::current_exception(), nullptr);
+    }
+  });
+}
+
+// req: W-1
+TEST(Migration, NestedHandlersUnwindInTheirOwnOrder) {
+  in_migrating_tasks([](int i) {
+    try {
+      throw i;
+    } catch (int outer) {
+      suspend(i);
+      try {
+        throw std::string("inner");
+      } catch (const std::string& inner) {
+        suspend(i + 1);
+        ASSERT_EQ(inner, "inner");
+      }
+      suspend(i + 2);
+      ASSERT_EQ(outer, i);
+      try {
+        throw;
+      } catch (int same) {
+        ASSERT_EQ(same, i);
+      }
+    }
+  });
+}
+
+struct suspends_in_destructor {
+  int how;
+  int& in_flight;
+  ~suspends_in_destructor() {
+    suspend(how);
+    in_flight = std::uncaught_exceptions();
+  }
+};
+
+// req: W-1
+TEST(Migration, SuspendingInADestructorDuringUnwindingKeepsTheCountOfExceptionsInFlight) {
+  in_migrating_tasks([](int i) {
+    for (int round = 0; round < 10; ++round) {
+      int in_flight = -1;
+      try {
+        suspends_in_destructor guard{round, in_flight};
+        throw i;
+      } catch (int value) {
+        ASSERT_EQ(value, i);
+      }
+      ASSERT_EQ(in_flight, 1);
+      ASSERT_EQ(std::uncaught_exceptions(), 0);
+    }
+  });
+}
+
+// req: W-1
+TEST(Migration, ACapturedExceptionIsRethrownElsewhere) {
+  in_migrating_tasks([](int i) {
+    std::exception_ptr kept;
+    try {
+      throw std::out_of_range(std::to_string(i));
+    } catch (...) {
+      kept = std::current_exception();
+    }
+    suspend(i);
+    EXPECT_THROW(std::rethrow_exception(kept), std::out_of_range);
+  });
+}
+
+// req: W-1
+TEST(Migration, RoundingModeBelongsToTheTask) {
+  constexpr int modes[] = {FE_TONEAREST, FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO};
+  in_migrating_tasks([&](int i) {
+    ASSERT_EQ(std::fegetround(), FE_TONEAREST) << "a new task starts with the default";
+    const int mine = modes[i % 4];
+    std::fesetround(mine);
+    for (int round = 0; round < 60; ++round) {
+      suspend(round);
+      ASSERT_EQ(std::fegetround(), mine);
+    }
+  });
+}
+
+// req: W-1
+TEST(Migration, WaitingLeavesErrnoOfTheThreadAlone) {
+  in_migrating_tasks([](int i) {
+    for (int round = 0; round < 30; ++round) {
+      errno = 4000 + i;
+      suspend(round);
+      // On whatever thread we are now: our own waits and wakes must not have left an error of a futex there.
+      ASSERT_NE(errno, EAGAIN);
+      ASSERT_NE(errno, ETIMEDOUT);
+    }
+  });
+}
+
+// req: W-1
+TEST(Migration, CancellationUnwindsOnWhateverThreadItArrives) {
+  for (const std::size_t workers : worker_counts)
+    weft::run(weft::runtime_options{.workers = workers}, [] {
+      std::atomic<int> unwound{0};
+      struct count_exit {
+        std::atomic<int>& count;
+        ~count_exit() {
+          weft::yield();  // shielded while unwinding
+          ++count;
+        }
+      };
+      std::vector<weft::join_handle<void>> tasks;
+      for (int i = 0; i < 100; ++i)
+        tasks.push_back(weft::spawn([&, i] {
+          count_exit guard{unwound};
+          for (;;) suspend(i);
+        }));
+      for (int i = 0; i < 10; ++i) weft::yield();
+      for (auto& t : tasks) t.cancel();
+      for (auto& t : tasks) EXPECT_THROW(t.join(), weft::task_cancelled);
+      EXPECT_EQ(unwound.load(), 100);
+    });
+}
+
+}  // namespace
