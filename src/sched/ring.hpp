@@ -66,7 +66,7 @@ class ring {
       const std::uint64_t next = steal_of(head) == real ? pack(real + 1, real + 1) : pack(steal_of(head), real + 1);
       // Decides against thieves (R1). The slot is our own store, so no acquire is needed for it; acq_rel keeps the
       // release sequence of finish_steal() intact for push().
-      if (head_.compare_exchange_weak(head, next, base::order<"ring.pop.claim">(base::acq_rel), base::relaxed))
+      if (head_.compare_exchange_weak(head, next, base::acq_rel, base::relaxed))
         return slot(real).load(base::relaxed);
     }
   }
@@ -82,9 +82,9 @@ class ring {
   [[nodiscard]] Task* steal_into(ring& into) noexcept {
     const std::uint32_t to = into.tail_.load(base::relaxed);
     // Room for half the capacity in our own ring, or a thief of ours is still copying from it: leave it.
-    if (to - steal_of(into.head_.load(base::order<"ring.steal.room">(base::acquire))) > capacity() / 2) return nullptr;
+    if (to - steal_of(into.head_.load(base::acquire)) > capacity() / 2) return nullptr;
     // acquire pairs with the release of a former thief's finish_steal().
-    std::uint64_t head = head_.load(base::order<"ring.steal.head">(base::acquire));
+    std::uint64_t head = head_.load(base::acquire);
     std::uint32_t real = 0;
     std::uint32_t count = 0;
     for (;;) {
@@ -97,8 +97,8 @@ class ring {
       if (count == 0 || count > capacity()) return nullptr;
       count -= count / 2;
       // Claims [real, real+count): the owner pops behind it, and R2 keeps the slots while we copy.
-      if (head_.compare_exchange_weak(head, pack(real, real + count), base::order<"ring.steal.claim">(base::acq_rel),
-                                      base::order<"ring.steal.lost">(base::acquire)))
+      if (head_.compare_exchange_weak(head, pack(real, real + count), base::acq_rel,
+                                      base::acquire))
         break;
     }
     Task* first = slot(real).load(base::relaxed);
@@ -134,7 +134,7 @@ class ring {
     const std::uint32_t real = real_of(head);
     const std::uint32_t half = capacity() / 2;
     if (!head_.compare_exchange_strong(head, pack(real + half, real + half),
-                                       base::order<"ring.overflow.claim">(base::acq_rel), base::relaxed))
+                                       base::acq_rel, base::relaxed))
       return false;
     for (std::uint32_t i = 0; i < half; ++i) out.push_back(slot(real + i).load(base::relaxed));
     return true;

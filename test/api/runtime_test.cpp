@@ -95,7 +95,9 @@ TEST(Runtime, a_thousand_starts_and_stops_in_one_process_leave_nothing_behind) {
   EXPECT_EQ(ran, cycles);
   EXPECT_EQ(support::threads(), threads);
   EXPECT_EQ(support::open_descriptors(), descriptors);
-  if (!support::under_asan && !support::under_tsan) EXPECT_LE(support::mappings(), mappings + 16);
+  if (!support::under_asan && !support::under_tsan) {
+    EXPECT_LE(support::mappings(), mappings + 16);
+  }
 }
 
 // req: CSP-10

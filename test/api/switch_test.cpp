@@ -128,7 +128,9 @@ TEST(Switch, a_task_that_resumes_on_another_thread_sees_everything_it_wrote) {
       }));
     for (auto& h : all) h.join();
     EXPECT_EQ(wrong.load(), 0u);
-    if (workers == 1) EXPECT_EQ(migrations.load(), 0u);
+    if (workers == 1) {
+      EXPECT_EQ(migrations.load(), 0u);
+    }
   });
 }
 

@@ -60,7 +60,9 @@ TEST(Threads, a_runtime_whose_nth_worker_cannot_start_never_started) {
       }
     }
   support::until([&] { return support::threads() == threads; });
-  if (!support::under_asan && !support::under_tsan) EXPECT_LE(support::mappings(), mappings + 16);
+  if (!support::under_asan && !support::under_tsan) {
+    EXPECT_LE(support::mappings(), mappings + 16);
+  }
   EXPECT_EQ(weft::run({.workers = workers}, [] { return 3; }), 3) << "and the next one works";
 }
 

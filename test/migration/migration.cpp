@@ -25,31 +25,31 @@ using namespace std::chrono_literals;
 constexpr std::size_t worker_counts[] = {2, 4};
 constexpr int tasks_at_once = 32;
 
-// Runs `body` in several tasks at once, on several workers, and counts the suspensions that ended on another thread.
-template <class Body>
-void in_migrating_tasks(Body body) {
-  for (const std::size_t workers : worker_counts) {
-    std::atomic<int> moved{0};
-    weft::run(weft::runtime_options{.workers = workers}, [&] {
-      std::vector<weft::join_handle<void>> tasks;
-      for (int i = 0; i < tasks_at_once; ++i)
-        tasks.push_back(weft::spawn([&, i] {
-          const long before = thread_id();
-          body(i);
-          if (thread_id() != before) ++moved;
-        }));
-      for (auto& t : tasks) t.join();
-    });
-    EXPECT_GT(moved.load(), 0) << "nothing migrated: the test would prove nothing";
-  }
-}
+std::atomic<int> moves{0};  // suspensions that ended on another thread
 
 // Every kind of suspension there is.
 void suspend(int how) {
+  const long before = thread_id();
   switch (how % 3) {
-    case 0: return weft::yield();
-    case 1: return weft::sleep_for(200us);
+    case 0: weft::yield(); break;
+    case 1: weft::sleep_for(200us); break;
     default: weft::spawn([] {}).join();
+  }
+  if (thread_id() != before) ++moves;
+}
+
+// Runs `body` in several tasks at once, on several workers, and makes sure that they moved.
+template <class Body>
+void in_migrating_tasks(Body body) {
+  for (const std::size_t workers : worker_counts) {
+    moves = 0;
+    weft::run(weft::runtime_options{.workers = workers}, [&] {
+      std::vector<weft::join_handle<void>> tasks;
+      for (int i = 0; i < tasks_at_once; ++i)
+        tasks.push_back(weft::spawn([&, i] { body(i); }));
+      for (auto& t : tasks) t.join();
+    });
+    EXPECT_GT(moves.load(), 0) << "nothing migrated: the test would prove nothing";
   }
 }
 

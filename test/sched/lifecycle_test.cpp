@@ -209,7 +209,7 @@ std::string project() {
   return here.substr(0, here.rfind("/test/"));
 }
 
-std::vector<std::string> quoted(const std::string& row) {
+std::vector<std::string> in_code_marks(const std::string& row) {
   std::vector<std::string> all;
   const std::regex code("`([^`]+)`");
   for (std::sregex_iterator i(row.begin(), row.end(), code), end; i != end; ++i) all.push_back((*i)[1]);
@@ -236,7 +236,7 @@ TEST(LifecycleDocument, EveryFileAndFunctionInItsTablesExists) {
     if (in_points && line.find("`") != std::string::npos) ++points;
     std::string code;  // of the files the row names; of all, if it names none
     std::vector<std::string> names;
-    for (const std::string& text : quoted(line)) {
+    for (const std::string& text : in_code_marks(line)) {
       std::smatch parts;
       if (std::regex_match(text, path)) {
         const std::string content = support::file_text(project() + "/src/" + text);

@@ -69,10 +69,12 @@ void scheduler::schedule(record* t) noexcept {
 }
 
 void scheduler::finish(record* t, task::phase how) noexcept {
-  const task::finish_result left = t->word.finish(how);
-  if (left.has_joiners) wake_joiners(*t);
-  if (!left.wanted)
+  task::finish_result end = t->word.finish(how);
+  if (!end.finished) {
     if (std::exception_ptr unclaimed = t->ops->dispose(t->body)) report_unhandled(*t, std::move(unclaimed));
+    end = t->word.finish_unwanted(how);
+  }
+  if (end.has_joiners) wake_joiners(*t);
   drop_reference(t);
 }
 

@@ -14,7 +14,6 @@ class scheduler {
   static void schedule(record* t) noexcept;
   static void schedule_joiner(record* t) noexcept { schedule(t); }
   void finish(record* t, task::phase how) noexcept;  // as in sched/scheduler.cpp
-  [[nodiscard]] bool is_forked_child() const noexcept { return false; }
   [[nodiscard]] task::record_pool& records() noexcept { return records_; }
 
  private:
@@ -24,6 +23,7 @@ class scheduler {
 scheduler& the_scheduler() noexcept;
 
 void report_unhandled(const record& t, std::exception_ptr error) noexcept;
+[[nodiscard]] inline std::uint32_t fork_generation() noexcept { return 0; }
 void add_reference(record* t) noexcept;
 void drop_reference(record* t) noexcept;
 

@@ -15,6 +15,7 @@ namespace weft::inline v1::task {
 
 // Recycling: the last reference ends the record here, so that whoever touches it later is caught.
 struct record_pool {
+  std::uint32_t fork_generation = 0;
   void release(record* t) noexcept;
 };
 struct slab {
