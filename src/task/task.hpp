@@ -62,7 +62,7 @@ struct wait_site {
   base::atomic<const void*> object{nullptr};
 };
 
-inline constexpr std::size_t record_size = 320;
+inline constexpr std::size_t record_size = 384;
 inline constexpr std::size_t name_capacity = 32;
 
 // Ordered by use: a task that runs to its end without parking touches three cache lines, which matters when it was stolen.
@@ -94,6 +94,10 @@ struct alignas(base::cache_line) record : parkable, detail::task_head {
   // --- third line on ---
   static constexpr std::size_t inline_capacity = 104;
   alignas(16) std::byte inline_body[inline_capacity];
+  // For the one timer of sleep_until. Here and not in the sleeper's frame: whoever fires a thousand timers would otherwise
+  // touch a thousand stacks, a TLB miss each.
+  static constexpr std::size_t timer_room_size = 64;
+  alignas(8) std::byte timer_room[timer_room_size];
   // --- cold ---
   wait_site site;
   void* locals = nullptr;                     // room: task-local values

@@ -1,3 +1,4 @@
+#include <new>
 #include <thread>
 
 #include "base/clock.hpp"
@@ -41,7 +42,8 @@ class sleep_wait final : public wait::waitable {
 void sleep_until(std::chrono::steady_clock::time_point when, std::source_location where) {
   sched::worker* w = sched::this_worker();
   if (w == nullptr || w->current() == nullptr) return std::this_thread::sleep_until(when);
-  time::timer t;
+  static_assert(sizeof(time::timer) <= task::record::timer_room_size);
+  time::timer& t = *::new (w->current()->timer_room) time::timer;
   t.deadline = when.time_since_epoch().count();
   time::sleep_wait waiting(t, *w);
   if (wait::fiber_wait(waiting, t.waiter, {.interruptible = true, .where = where}) == wait::outcome::cancelled)

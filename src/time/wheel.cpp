@@ -77,8 +77,14 @@ std::size_t wheel::fire(base::time_ns now, sched::worker& on) noexcept {
     while (due != nullptr) {
       wait::node* n = due;
       due = n->next;
+      // Nodes and records are cold, one of each per sleeper: have the next ones come while this one is dealt with.
+      if (due != nullptr) {
+        __builtin_prefetch(due, 1);
+        __builtin_prefetch(n->who, 1);
+      }
       n->linked = false;
-      if (timer_of(*n).tick > elapsed_) {
+      // Compared with `until`, not with this slot's tick: what is due anyway need not move down a level first.
+      if (timer_of(*n).tick > until) {
         place(timer_of(*n));
       } else if (wait::claim(*n, task::wake_reason::data)) {
         ++woken;

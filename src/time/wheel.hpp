@@ -20,7 +20,7 @@
 
 namespace weft::inline v1::time {
 
-// In the frame of the one who waits.
+// Belongs to the one who waits; stays where it is until it is on no list.
 struct timer {
   wait::node waiter;
   base::time_ns deadline = 0;

@@ -66,7 +66,7 @@ TEST_F(UnhandledDeathTest, a_handle_dropped_after_the_runtime_has_gone_reports_a
       {
         weft::join_handle<void> h;
         {
-          weft::runtime rt({.workers = 1, .on_unhandled_exception = [](std::string_view, std::exception_ptr) {}});
+          weft::runtime rt({.workers = 1});
           h = rt.spawn({.name = "orphan"}, [] { throw std::runtime_error("unseen"); });
         }
       },
@@ -101,6 +101,22 @@ TEST(Unhandled, a_handler_gets_the_name_and_the_exception_of_each_once) {
     EXPECT_EQ(std::unique(seen.begin(), seen.end()), seen.end());
     for (const std::string& s : seen) EXPECT_EQ(s, s.substr(0, s.find(':')) + ": error of " + s.substr(0, s.find(':')));
   });
+}
+
+// req: BZ-8
+TEST(Unhandled, a_handler_gets_what_a_handle_that_outlived_its_runtime_lets_go) {
+  base::atomic<int> calls{0};
+  weft::join_handle<void> h;
+  {
+    weft::runtime rt({.workers = 1, .on_unhandled_exception = [&](std::string_view task, std::exception_ptr) {
+                        EXPECT_EQ(task, "orphan");
+                        ++calls;
+                      }});
+    h = rt.spawn({.name = "orphan"}, [] { throw 1; });
+  }
+  EXPECT_EQ(calls.load(), 0);
+  h.detach();
+  EXPECT_EQ(calls.load(), 1);
 }
 
 // req: BZ-8

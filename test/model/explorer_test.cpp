@@ -203,6 +203,11 @@ MODEL_TEST(deadline_may_pass_or_not, .outcomes = "0 1") {
   join_all();
   outcome("%u", seen);
 }
+MODEL_TEST(deadline_of_the_only_thread) {
+  atomic<std::uint32_t> f{0};
+  thread([&] { futex_wait(f, 0, 1000); });
+  join_all();
+}
 MODEL_TEST(lost_wakeup_hidden_by_a_deadline, .timeout_rescues = false, .fails = "deadlock") {
   atomic<std::uint32_t> f{0};
   thread([&] { futex_wait(f, 0, 1000); });
@@ -277,8 +282,10 @@ MODEL_TEST(random_schedules_find_it_too, .fails = "data race", .random = 200) {
   atomic<int> a{0};
   for (int i = 0; i < 2; ++i)
     thread([&] {
-      if (a.fetch_add(1, relaxed) == 0) a.fetch_add(2, relaxed);
-      else x = 1;
+      if (a.fetch_add(1, relaxed) == 0)
+        a.fetch_add(2, relaxed);
+      else
+        x = 1;
       if (a.load(relaxed) > 2) x = 2;
     });
   join_all();

@@ -7,11 +7,11 @@
 
 #include "item.hpp"
 
-using model::item;
-using model::items;
 using explore::join_all;
 using explore::thread;
 using explore::watch_slots;
+using model::item;
+using model::items;
 using deque = weft::sched::fresh_deque<item>;
 using chain = weft::sched::chain<item>;
 
@@ -24,7 +24,7 @@ void drain(deque& d) {
 }
 }  // namespace
 
-MODEL_TEST(fresh_last_task_one_thief, .preemptions = -1) {
+MODEL_TEST(fresh_last_task_one_thief, .preemptions = -1, .outcomes = "01 10") {
   items<1> all;
   watch_slots watch;
   deque d(4);
@@ -40,6 +40,7 @@ MODEL_TEST(fresh_last_task_one_thief, .preemptions = -1) {
     take(theirs);
   });
   join_all();
+  explore::outcome("%d%d", mine != nullptr, theirs != nullptr);
   model_assert((mine != nullptr) != (theirs != nullptr));  // the owner loses it only to a thief
   model_assert(all.taken() == 1);
 }

@@ -7,10 +7,10 @@
 
 #include "item.hpp"
 
-using model::item;
-using model::items;
 using explore::join_all;
 using explore::thread;
+using model::item;
+using model::items;
 using queue = weft::sched::global_queue<item>;
 using chain = weft::sched::chain<item>;
 namespace base = weft::base;
@@ -40,8 +40,7 @@ MODEL_TEST(global_batch_and_single_against_two_takers, .preemptions = 3) {
   thread([&] { q.push(all[2]->made(10)); });
   thread([&] { take(q); });
   join_all();
-  while (take(q) != 0) {
-  }
+  while (take(q) != 0) {}
   model_assert(all.taken() == 3 && q.size() == 0);
 }
 
@@ -53,8 +52,7 @@ MODEL_TEST(global_two_takers, .preemptions = 4) {
   thread([&] { take(q); });
   thread([&] { take(q); });
   join_all();
-  while (take(q) != 0) {
-  }
+  while (take(q) != 0) {}
   model_assert(all.taken() == 2 && q.size() == 0);
 }
 

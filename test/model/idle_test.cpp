@@ -16,10 +16,10 @@
 #include "sched/driver.hpp"
 #include "sched/inbox.hpp"
 
-using model::item;
-using model::items;
 using explore::join_all;
 using explore::thread;
+using model::item;
+using model::items;
 namespace base = weft::base;
 namespace sched = weft::sched;
 
@@ -101,6 +101,40 @@ MODEL_TEST(idle_one_worker_one_task, .preemptions = -1) {
   thread([&] { p.enqueue(all.make(0)); });
   join_all();
   model_assert(all.taken() == 1 && p.idle.sleeping() == 0 && p.idle.searching() == 0);
+}
+
+// Two tasks that need each other, left to one searcher: it takes one and must hand on, or the other never runs (I1). Both
+// workers begin asleep.
+MODEL_TEST(idle_last_searcher_hands_on, .preemptions = 3, .old_reads = 2) {
+  items<2> all;
+  pool p(2);
+  p.left.store(2, base::relaxed);
+  base::atomic<std::uint32_t> running{0};
+  const auto meet = [&] {
+    if (running.fetch_add(1, base::acq_rel) == 1) return base::futex_wake(&running, 2);
+    while (running.load(base::acquire) < 2) base::futex_wait(running, 1);
+  };
+  for (int id = 0; id < 2; ++id) {
+    p.idle.enter_sleep(id, false);
+    thread([&, id] {
+      bool searching = true;
+      p.drivers[id]->sleep(base::never_ns);
+      for (;;) {
+        if (take(p) != 0) {
+          if (searching && p.idle.stop_searching()) p.notify();
+          return meet();
+        }
+        searching = sleep(p, id, searching);
+        if (!searching) searching = p.idle.start_searching();
+      }
+    });
+  }
+  thread([&] {
+    p.enqueue(all.make(0));
+    p.enqueue(all.make(1));
+  });
+  join_all();
+  model_assert(all.taken() == 2);
 }
 
 MODEL_TEST(idle_one_worker_two_tasks, .preemptions = 4) {

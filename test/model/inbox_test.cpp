@@ -5,10 +5,10 @@
 
 #include "item.hpp"
 
-using model::item;
-using model::items;
 using explore::join_all;
 using explore::thread;
+using model::item;
+using model::items;
 using inbox = weft::sched::inbox<item>;
 
 namespace {

@@ -28,15 +28,13 @@ struct body {
   base::plain<int> used{0};  // by the holder of the handle
 };
 
-const weft::detail::operations body_operations = {
-    nullptr, nullptr,
-    [](void* b) noexcept -> std::exception_ptr {
-      auto* p = static_cast<body*>(b);
-      p->disposed = p->disposed + 1;
-      model_assert(p->result == 42);
-      p->used = 2;
-      return nullptr;
-    }};
+const weft::detail::operations body_operations = {nullptr, nullptr, [](void* b) noexcept -> std::exception_ptr {
+                                                    auto* p = static_cast<body*>(b);
+                                                    p->disposed = p->disposed + 1;
+                                                    model_assert(p->result == 42);
+                                                    p->used = 2;
+                                                    return nullptr;
+                                                  }};
 
 model_task* make(body& b) {
   auto* t = new model_task(true);
@@ -125,8 +123,7 @@ MODEL_TEST(join_against_cancel_of_the_joiner, .preemptions = 3) {
       try {
         (void)weft::detail::wait_for(t, {});
         model_assert(b.result == 42);
-      } catch (const weft::cancelled&) {
-      }
+      } catch (const weft::cancelled&) {}
       weft::detail::drop_handle(t);
     });
   });

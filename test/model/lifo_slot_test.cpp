@@ -6,10 +6,10 @@
 
 #include "item.hpp"
 
-using model::item;
-using model::items;
 using explore::join_all;
 using explore::thread;
+using model::item;
+using model::items;
 using slot = weft::sched::lifo_slot<item>;
 
 namespace {
@@ -36,17 +36,22 @@ MODEL_TEST(lifo_owner_and_thief, .preemptions = -1) {
   model_assert(all.taken() == 3);
 }
 
-MODEL_TEST(lifo_owner_and_two_thieves, .preemptions = -1) {
+MODEL_TEST(lifo_owner_and_two_thieves, .preemptions = -1, .once_more_without_pruning = true) {
   items<2> all;
   slot s;
+  int got[3] = {};  // by whom: a bit per item
+  const auto note = [&](int who, item* i) {
+    if (i != nullptr) got[who] |= 1 << i->take();
+  };
   thread([&] {
-    take(s.put(all.make(0)));
-    take(s.put(all.make(1)));
-    take(s.take());
+    note(0, s.put(all.make(0)));
+    note(0, s.put(all.make(1)));
+    note(0, s.take());
   });
-  thread([&] { take(s.steal()); });
-  thread([&] { take(s.steal()); });
+  thread([&] { note(1, s.steal()); });
+  thread([&] { note(2, s.steal()); });
   join_all();
+  explore::outcome("%d%d%d", got[0], got[1], got[2]);
   take(s.take());
   model_assert(all.taken() == 2);
 }

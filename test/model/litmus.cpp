@@ -280,7 +280,8 @@ static std::string agreeing() {
   return all;
 }
 static const std::string agreeing_pairs = agreeing();
-MODEL_TEST(corr_two_readers_agree_on_the_order, .preemptions = -1, .old_reads = -1, .outcomes = agreeing_pairs.c_str()) {
+MODEL_TEST(corr_two_readers_agree_on_the_order, .preemptions = -1, .old_reads = -1,
+           .outcomes = agreeing_pairs.c_str()) {
   atomic<int> x{0};
   int a = 9, b = 9, c = 9, d = 9;
   thread([&] { x.store(1, relaxed); });
@@ -386,8 +387,10 @@ static void release_sequence(bool rmw) {
   });
   thread([&] {
     int one = 1;
-    if (rmw) x.compare_exchange_strong(one, 2, relaxed, relaxed);
-    else if (x.load(relaxed) == 1) x.store(2, relaxed);
+    if (rmw)
+      x.compare_exchange_strong(one, 2, relaxed, relaxed);
+    else if (x.load(relaxed) == 1)
+      x.store(2, relaxed);
   });
   thread([&] {
     r = x.load(acquire);
@@ -396,8 +399,12 @@ static void release_sequence(bool rmw) {
   join_all();
   outcome("%d%d", r, d);
 }
-MODEL_TEST(release_sequence_through_rmw, .preemptions = -1, .old_reads = -1, .outcomes = "09 19 21") { release_sequence(true); }
-MODEL_TEST(release_sequence_broken_by_store, .preemptions = -1, .old_reads = -1, .fails = "data race") { release_sequence(false); }
+MODEL_TEST(release_sequence_through_rmw, .preemptions = -1, .old_reads = -1, .outcomes = "09 19 21") {
+  release_sequence(true);
+}
+MODEL_TEST(release_sequence_broken_by_store, .preemptions = -1, .old_reads = -1, .fails = "data race") {
+  release_sequence(false);
+}
 MODEL_TEST(release_sequence_not_through_own_relaxed_store, .preemptions = -1, .old_reads = -1, .fails = "data race") {
   plain<int> data{0};  // was allowed until C++17
   atomic<int> x{0};

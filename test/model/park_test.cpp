@@ -199,8 +199,8 @@ MODEL_TEST(park_permit, .preemptions = -1) {
   thread([&] {
     worker::run(t, [&] {
       while (!ready.load(base::relaxed))
-        wait::park_if([](const void* r) { return !static_cast<const base::atomic<bool>*>(r)->load(base::relaxed); }, &ready,
-                      {});
+        wait::park_if([](const void* r) { return !static_cast<const base::atomic<bool>*>(r)->load(base::relaxed); },
+                      &ready, {});
     });
   });
   thread([&] {

@@ -9,10 +9,10 @@
 
 #include "item.hpp"
 
-using model::item;
-using model::items;
 using explore::join_all;
 using explore::thread;
+using model::item;
+using model::items;
 using ring = weft::sched::ring<item>;
 using chain = weft::sched::chain<item>;
 using explore::watch_slots;

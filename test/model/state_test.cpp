@@ -84,7 +84,7 @@ MODEL_TEST(state_aborted_park_sees_a_pending_wake, .preemptions = -1) {
   join_all();
 }
 
-MODEL_TEST(state_two_wakers_one_reason, .preemptions = -1) {
+MODEL_TEST(state_two_wakers_one_reason, .preemptions = -1, .once_more_without_pruning = true) {
   sleeper s;
   const std::uint64_t w = s.word.begin_park(0);
   std::uint64_t reason = 0;
@@ -97,6 +97,7 @@ MODEL_TEST(state_two_wakers_one_reason, .preemptions = -1) {
   for (int i = 0; i < 2; ++i)
     thread([&, i] { r[i] = wake(s, state_word::ticket_of(w), static_cast<std::uint64_t>(i) + 1); });
   join_all();
+  explore::outcome("%d%d%d%d", static_cast<int>(r[0]), static_cast<int>(r[1]), parked, static_cast<int>(reason));
   model_assert(!(r[0] == wake_result::claimed && r[1] == wake_result::claimed));
   if (parked) model_assert(reason != 0 && r[reason - 1] == wake_result::claimed);
   if (!parked) model_assert(reason == 0 && (r[0] == wake_result::left_pending || r[1] == wake_result::left_pending));

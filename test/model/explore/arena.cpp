@@ -79,8 +79,7 @@ bool owns(const void* p) {
 
 bool owns_stack(const void* p) {
   const char* c = static_cast<const char*>(p);
-  return c >= base() && c < base() + stride * max_threads &&
-         static_cast<std::size_t>(c - base()) % stride >= heap_size;
+  return c >= base() && c < base() + stride * max_threads && static_cast<std::size_t>(c - base()) % stride >= heap_size;
 }
 
 std::size_t release(void* p, const char*& why) {

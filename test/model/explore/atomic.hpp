@@ -49,27 +49,39 @@ struct difference<T*> {
 };
 struct set {
   template <class T>
-  static T apply(T, T b) { return b; }
+  static T apply(T, T b) {
+    return b;
+  }
 };
 struct add {
   template <class T, class D>
-  static T apply(T a, D b) { return static_cast<T>(a + b); }
+  static T apply(T a, D b) {
+    return static_cast<T>(a + b);
+  }
 };
 struct sub {
   template <class T, class D>
-  static T apply(T a, D b) { return static_cast<T>(a - b); }
+  static T apply(T a, D b) {
+    return static_cast<T>(a - b);
+  }
 };
 struct band {
   template <class T>
-  static T apply(T a, T b) { return static_cast<T>(a & b); }
+  static T apply(T a, T b) {
+    return static_cast<T>(a & b);
+  }
 };
 struct bor {
   template <class T>
-  static T apply(T a, T b) { return static_cast<T>(a | b); }
+  static T apply(T a, T b) {
+    return static_cast<T>(a | b);
+  }
 };
 struct bxor {
   template <class T>
-  static T apply(T a, T b) { return static_cast<T>(a ^ b); }
+  static T apply(T a, T b) {
+    return static_cast<T>(a ^ b);
+  }
 };
 template <class Op, class T, class D>
 explore::word apply(explore::word old, explore::word operand) noexcept {
@@ -90,7 +102,7 @@ class atomic {
 
   constexpr atomic() noexcept : atomic(T{}) {}
   constexpr atomic(T v) noexcept : value_(v) {
-    if (!std::is_constant_evaluated() && explore::exploring) 
+    if (!std::is_constant_evaluated() && explore::exploring)
       explore::born(this, twin::bits(v), std::is_pointer_v<T> ? explore::sort::pointer : explore::sort::value);
   }
   constexpr ~atomic() {
@@ -147,7 +159,6 @@ class atomic {
   explore::word initial_bits() const noexcept { return twin::bits(value_); }
 
  private:
-
   template <class Op, class Operand>
   T modify(Operand d, memory_order o, const char* what, where w) noexcept {
     if (!explore::exploring) {
@@ -164,8 +175,10 @@ class atomic {
     bool done;
     if (!explore::exploring) {
       done = twin::bits(value_) == e;
-      if (done) value_ = desired;
-      else e = twin::bits(value_);
+      if (done)
+        value_ = desired;
+      else
+        e = twin::bits(value_);
     } else {
       done = explore::compare_exchange(this, twin::bits(value_), e, twin::bits(desired), success, failure, weak, w);
     }
@@ -224,8 +237,7 @@ inline constexpr time_ns never_ns = INT64_MAX;
 // A finite deadline may pass at any moment; without one, only a wake (or options.spurious) ends the sleep.
 inline void futex_wait(atomic<std::uint32_t>& word, std::uint32_t expected, std::int64_t deadline = never_ns,
                        explore::where w = explore::where::current()) noexcept {
-  if (explore::exploring)
-    explore::futex_wait(&word, word.initial_bits(), expected, deadline != never_ns, w);
+  if (explore::exploring) explore::futex_wait(&word, word.initial_bits(), expected, deadline != never_ns, w);
 }
 inline void futex_wake(atomic<std::uint32_t>* word, int count = 1,
                        explore::where w = explore::where::current()) noexcept {

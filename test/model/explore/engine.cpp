@@ -2,8 +2,8 @@
 
 #include <cstdio>
 #include <cstring>
-#include <cxxabi.h>
 #include <utility>
+#include <cxxabi.h>
 
 #include "explore/arena.hpp"
 
@@ -186,7 +186,8 @@ void engine::run_somebody(bool private_step) noexcept {
   const bool bounded = limit.preemptions >= 0 && choices.how() != mode::random && choices.how() != mode::pct;
   if (!me_may || !bounded || preemptions_left_ > 0)
     for (int t = 0; t < thread_count_; ++t)
-      if (t != me && ((may | late | spurious) >> t & 1) != 0) list[n++] = t;
+      if (!(t == me && me_may) && ((may | late | spurious) >> t & 1) != 0)
+        list[n++] = t;  // a sleeper's own deadline too
 
   if (private_step && me_may) {
     choices.take_first(n);
@@ -194,7 +195,7 @@ void engine::run_somebody(bool private_step) noexcept {
     return;
   }
   if (choices.in_new_territory() && choices.known(state_hash(me_may ? me : -1), bounded ? preemptions_left_ : 0,
-                                                limit.old_reads < 0 ? 0 : old_reads_left_))
+                                                  limit.old_reads < 0 ? 0 : old_reads_left_))
     leave(ending::known_state);
   const int next = list[choices.choose_thread(list, n, me_may)];
   if (me_may && next != me) --preemptions_left_;
@@ -344,11 +345,12 @@ void engine::deadlock(std::uint8_t late) noexcept {
   for (int t = 0; t < thread_count_; ++t) {
     const virtual_thread& v = threads_[t];
     if (v.state == status::locking)
-      used += std::snprintf(text + used, sizeof text - static_cast<std::size_t>(used), "\n    T%d waits for a lock at %s:%u", t,
-                            v.at.file_name(), v.at.line());
+      used += std::snprintf(text + used, sizeof text - static_cast<std::size_t>(used),
+                            "\n    T%d waits for a lock at %s:%u", t, v.at.file_name(), v.at.line());
     if (v.state != status::sleeping) continue;
-    used += std::snprintf(text + used, sizeof text - static_cast<std::size_t>(used), "\n    T%d in futex_wait%s at %s:%u", t,
-                          (late >> t & 1) != 0 ? " (with a deadline)" : "", v.at.file_name(), v.at.line());
+    used +=
+        std::snprintf(text + used, sizeof text - static_cast<std::size_t>(used), "\n    T%d in futex_wait%s at %s:%u",
+                      t, (late >> t & 1) != 0 ? " (with a deadline)" : "", v.at.file_name(), v.at.line());
     if (used > 500) break;
   }
   text[used] = 0;
@@ -373,13 +375,14 @@ void engine::fail_object(const char* what, const object& o, where w) noexcept {
     if (u != current_ && o.touched[u].clock > now.at[u]) {
       const bool wrote = o.wrote[u].clock > now.at[u];
       const where& at = wrote ? o.wrote[u].at : o.touched[u].at;
-      used += std::snprintf(others + used, sizeof others - static_cast<std::size_t>(used), "\n    T%d %s it at or after %s:%u", u,
-                            wrote ? "wrote" : "used", at.file_name(), at.line());
+      used +=
+          std::snprintf(others + used, sizeof others - static_cast<std::size_t>(used),
+                        "\n    T%d %s it at or after %s:%u", u, wrote ? "wrote" : "used", at.file_name(), at.line());
       if (used > 500) break;
     }
   others[used] = 0;
-  fail("%s: %s#%u at %p\n    T%d at or after %s:%u%s", what, o.name != nullptr ? o.name : "", o.number, o.address, current_,
-       w.file_name(), w.line(), others);
+  fail("%s: %s#%u at %p\n    T%d at or after %s:%u%s", what, o.name != nullptr ? o.name : "", o.number, o.address,
+       current_, w.file_name(), w.line(), others);
 }
 
 object& engine::atomic_object(const void* address, word initial, bool write, where w) noexcept {
@@ -409,8 +412,7 @@ void engine::trace(const char* what, const object* o, where w, const char* forma
   file = file == nullptr ? w.file_name() : file + 1;
   const char* point = std::exchange(threads_[current_].point, nullptr);
   std::printf("  %4u T%d %-10s %-14s %-34s %s%s:%u%s%s\n", steps_here_, current_, what, name, detail,
-              after ? "after " : "", file, w.line(),
-              point != nullptr ? "  @" : "", point != nullptr ? point : "");
+              after ? "after " : "", file, w.line(), point != nullptr ? "  @" : "", point != nullptr ? point : "");
 }
 
 }  // namespace explore

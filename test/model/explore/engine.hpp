@@ -17,13 +17,14 @@ namespace explore {
 enum class ending : std::uint8_t { completed, known_state, failed };
 
 struct limits {
-  int preemptions = 3;      // < 0: no bound
-  int old_reads = 3;        // loads that do not return the newest store, per execution; < 0: no bound
+  int preemptions = 3;  // < 0: no bound
+  int old_reads = 3;  // loads that do not return the newest store, per execution; < 0: no bound
   std::uint32_t steps = 3000;
-  int spurious = 0;         // futex waits that may return for no reason, per execution
-  int weak_failures = 0;    // compare_exchange_weak that may fail for no reason, per execution
-  int early_timeouts = 1;   // deadlines that pass while another thread could still run, per execution
-  bool timeout_rescues = true;  // false: only sleepers with a deadline are left = a lost wake-up that a time-out would hide
+  int spurious = 0;  // futex waits that may return for no reason, per execution
+  int weak_failures = 0;  // compare_exchange_weak that may fail for no reason, per execution
+  int early_timeouts = 1;  // deadlines that pass while another thread could still run, per execution
+  bool timeout_rescues =
+      true;  // false: only sleepers with a deadline are left = a lost wake-up that a time-out would hide
 };
 
 int running_thread() noexcept;
@@ -41,7 +42,9 @@ class engine {
   ending execute(void (*body)(void*), void* argument, bool trace);
   const char* failure() const { return failure_; }
   std::uint64_t steps() const { return steps_; }
-  std::uint64_t execution() const { return execution_; }  // which one this is; what it left behind in a global is old afterwards
+  std::uint64_t execution() const {
+    return execution_;
+  }  // which one this is; what it left behind in a global is old afterwards
 
   // --- called by the code under test, on a virtual thread
   [[noreturn]] void fail(const char* format, ...) noexcept __attribute__((format(printf, 2, 3)));
@@ -79,15 +82,15 @@ class engine {
     status state = status::unused;
     resumed_by how = resumed_by::wake;
     bool has_deadline = false;
-    bool goes_on = false;         // the coming point was already decided (after a wake or a yield)
-    int primed_by = -1;           // runs up to its first point inside spawn()
+    bool goes_on = false;  // the coming point was already decided (after a wake or a yield)
+    int primed_by = -1;  // runs up to its first point inside spawn()
     const void* sleeps_on = nullptr;
     where at{};
     const char* point = nullptr;  // mutation point of the coming operation
-    void* exceptions[2] = {};     // __cxa_eh_globals
+    void* exceptions[2] = {};  // __cxa_eh_globals
     // Fairness between yields (Musuvathi and Qadeer 2008): threads that could have run since the last yield of this one and
     // did not go first.
-    bool yielded = false;         // nobody else has made a step since
+    bool yielded = false;  // nobody else has made a step since
     std::uint8_t goes_first = 0;
     std::uint8_t could_run = 0;
     std::uint8_t has_run = 0;
@@ -99,7 +102,7 @@ class engine {
   void switch_to(int thread) noexcept;
   // Chooses who goes on; returns when the caller is chosen. `private_step`: the caller itself, without trying others.
   void run_somebody(bool private_step = false) noexcept;
-  std::uint8_t able();     // could go on without anybody's help
+  std::uint8_t able();  // could go on without anybody's help
   std::uint8_t fair(std::uint8_t able) const;
   void stepped() noexcept;
   [[noreturn]] void deadlock(std::uint8_t sleepers_with_deadline) noexcept;

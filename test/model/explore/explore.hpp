@@ -25,18 +25,19 @@
 namespace explore {
 
 struct options {
-  int preemptions = 3;          // < 0: no bound
-  int old_reads = 3;            // loads that do not return the newest store, per execution; < 0: no bound
-  unsigned steps = 3000;        // more is a livelock
-  int spurious = 0;             // futex waits that may return for no reason
-  int weak_failures = 0;        // compare_exchange_weak that may fail for no reason
-  int early_timeouts = 1;       // deadlines that pass while somebody could still run
+  int preemptions = 3;  // < 0: no bound
+  int old_reads = 3;  // loads that do not return the newest store, per execution; < 0: no bound
+  unsigned steps = 3000;  // more is a livelock
+  int spurious = 0;  // futex waits that may return for no reason
+  int weak_failures = 0;  // compare_exchange_weak that may fail for no reason
+  int early_timeouts = 1;  // deadlines that pass while somebody could still run
   bool timeout_rescues = true;  // false: a sleep that only its deadline ends is a lost wake-up
-  unsigned history = 6;         // stores of one object that a load chooses among
-  const char* outcomes = nullptr;  // exactly these are seen, separated by spaces (litmus tests); also compared without pruning
-  const char* fails = nullptr;     // the explorer must report a failure that contains this (tests of the explorer itself)
+  unsigned history = 6;  // stores of one object that a load chooses among
+  const char* outcomes =
+      nullptr;  // exactly these are seen, separated by spaces (litmus tests); also compared without pruning
+  const char* fails = nullptr;  // the explorer must report a failure that contains this (tests of the explorer itself)
   bool once_more_without_pruning = false;
-  std::uint64_t random = 0;     // > 0: too large for all schedules; so many random ones (half of them PCT) instead
+  std::uint64_t random = 0;  // > 0: too large for all schedules; so many random ones (half of them PCT) instead
   std::uint64_t max_executions = 20'000'000;
 };
 
@@ -69,10 +70,10 @@ void thread(F f) {
       new closure(std::move(f)));
 }
 void join_all();
-int choose(int n);                                                   // any of 0 .. n-1
+int choose(int n);  // any of 0 .. n-1
 void outcome(const char* format, ...) __attribute__((format(printf, 1, 2)));  // one word that describes this execution
-void name(const void* object, const char* text);                     // for traces
-void fence(memory_order, where = where::current()) noexcept;         // litmus tests; the code under test has fence_seq_cst
+void name(const void* object, const char* text);  // for traces
+void fence(memory_order, where = where::current()) noexcept;  // litmus tests; the code under test has fence_seq_cst
 [[noreturn]] void failed_assert(const char* text, where = where::current());
 
 // Pointer-valued atomics constructed in its scope are slots that are used again: a load that found an old task must happen
@@ -109,7 +110,7 @@ struct test {
 }  // namespace explore
 
 #define model_assert(...) ((__VA_ARGS__) ? void() : ::explore::failed_assert(#__VA_ARGS__))
-#define MODEL_TEST(name_, ...)                                                                        \
-  static void name_();                                                                                \
-  static ::explore::test name_##_test{#name_, &name_, ::explore::options{__VA_ARGS__}};               \
+#define MODEL_TEST(name_, ...)                                                          \
+  static void name_();                                                                  \
+  static ::explore::test name_##_test{#name_, &name_, ::explore::options{__VA_ARGS__}}; \
   static void name_()

@@ -51,7 +51,7 @@ void catch_crashes() {
   alternate.ss_sp = stack;
   alternate.ss_size = sizeof stack;
   sigaltstack(&alternate, nullptr);
-  struct sigaction action {};
+  struct sigaction action{};
   action.sa_handler = &crashed;
   action.sa_flags = SA_ONSTACK;
   sigaction(SIGSEGV, &action, nullptr);
@@ -61,14 +61,15 @@ void catch_crashes() {
 void print_report(const test& t, const report& r, const options& o) {
   const double rate = r.seconds > 0 ? static_cast<double>(r.executions) / r.seconds : 0;
   char bound[32];
-  if (o.random != 0) std::snprintf(bound, sizeof bound, "random");
+  if (o.random != 0)
+    std::snprintf(bound, sizeof bound, "random");
   else {
     const std::string p = o.preemptions < 0 ? "-" : std::to_string(o.preemptions);
     const std::string r_ = o.old_reads < 0 ? "-" : std::to_string(o.old_reads);
     std::snprintf(bound, sizeof bound, "bounds %s/%s", p.c_str(), r_.c_str());
   }
-  std::printf("%s %-44s %-10s %9llu executions (%llu pruned), %llu states, %.2f s, %.0f/s\n", r.ok ? "ok  " : "FAIL", t.name,
-              bound, static_cast<unsigned long long>(r.executions), static_cast<unsigned long long>(r.pruned),
+  std::printf("%s %-44s %-10s %9llu executions (%llu pruned), %llu states, %.2f s, %.0f/s\n", r.ok ? "ok  " : "FAIL",
+              t.name, bound, static_cast<unsigned long long>(r.executions), static_cast<unsigned long long>(r.pruned),
               static_cast<unsigned long long>(r.states), r.seconds, rate);
 }
 
@@ -89,7 +90,9 @@ test::test(const char* name_, void (*body_)(), const options& o) : name(name_), 
 }
 
 mutation_point::mutation_point(const char* name_, const char* kind_) noexcept
-    : name(name_), kind(kind_), next(first_point) {
+    : name(name_),
+      kind(kind_),
+      next(first_point) {
   const char* wanted = std::getenv("WEFT_MUTATION");
   active = wanted != nullptr && std::strcmp(wanted, name_) == 0;
   first_point = this;
@@ -111,12 +114,18 @@ int main_of_tests(int argc, char** argv) {
       for (mutation_point* p = first_point; p != nullptr; p = p->next) std::printf("%s %s\n", p->name, p->kind);
       return 0;
     }
-    if (a.starts_with("--filter=")) filter = argv[i] + 9;
-    else if (a.starts_with("--preemptions=")) change.preemptions = std::atoi(argv[i] + 14), bound = true;
-    else if (a.starts_with("--old-reads=")) change.old_reads = std::atoi(argv[i] + 12), old_bound = true;
-    else if (a.starts_with("--random=")) change.random = std::strtoull(argv[i] + 9, nullptr, 10);
-    else if (a.starts_with("--replay=")) again = argv[i] + 9;
-    else if (a == "--stop-at-first") stop = true;
+    if (a.starts_with("--filter="))
+      filter = argv[i] + 9;
+    else if (a.starts_with("--preemptions="))
+      change.preemptions = std::atoi(argv[i] + 14), bound = true;
+    else if (a.starts_with("--old-reads="))
+      change.old_reads = std::atoi(argv[i] + 12), old_bound = true;
+    else if (a.starts_with("--random="))
+      change.random = std::strtoull(argv[i] + 9, nullptr, 10);
+    else if (a.starts_with("--replay="))
+      again = argv[i] + 9;
+    else if (a == "--stop-at-first")
+      stop = true;
     else {
       std::printf(usage, argv[0]);
       return 2;

@@ -132,7 +132,8 @@ object& memory_model::made_before(const void* address, word initial, bool is_pla
 const char* memory_model::check_atomic(int t, object& o, where w) {
   if (!o.alive) return "use of an atomic after its end";
   const vector_clock& now = threads[t].now.clock;
-  if (o.creator >= 0 && now.at[o.creator] < o.created) return "data race: use of an atomic unordered with its construction";
+  if (o.creator >= 0 && now.at[o.creator] < o.created)
+    return "data race: use of an atomic unordered with its construction";
   o.touched[t] = {++threads[t].now.clock.at[t], w};
   return nullptr;
 }

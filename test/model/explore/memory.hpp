@@ -64,11 +64,11 @@ struct knowledge {
 struct stored {
   word value = 0;
   stamp place = 0;
-  std::int8_t thread = -1;     // -1: initial value
-  bool is_rmw = false;         // directly behind the store it read
-  bool carries = false;        // `message` is not empty
-  std::uint8_t read_by = 0;    // threads that have read it
-  vector_clock cause;          // what comes before it by program order and reads-from, of any memory order
+  std::int8_t thread = -1;  // -1: initial value
+  bool is_rmw = false;  // directly behind the store it read
+  bool carries = false;  // `message` is not empty
+  std::uint8_t read_by = 0;  // threads that have read it
+  vector_clock cause;  // what comes before it by program order and reads-from, of any memory order
   word uid = 0;
   knowledge message;
 };
@@ -82,45 +82,47 @@ struct object {
   const void* address = nullptr;
   const char* name = nullptr;
   std::uint32_t number = 0;
-  std::uint32_t in_view = 0;   // atomics are numbered apart, so that views stay short
-  word uid = 0;                // the same in every execution that creates it in the same way
+  std::uint32_t in_view = 0;  // atomics are numbered apart, so that views stay short
+  word uid = 0;  // the same in every execution that creates it in the same way
   bool alive = false;
   bool is_plain = false;
-  bool watched = false;        // explore::watch_slots
-  std::int8_t creator = -1;    // -1: before the execution
-  std::uint32_t created = 0;   // clock of the creator
+  bool watched = false;  // explore::watch_slots
+  std::int8_t creator = -1;  // -1: before the execution
+  std::uint32_t created = 0;  // clock of the creator
   last_access touched[max_threads];  // any access
-  last_access wrote[max_threads];    // plain writes
-  host_vector<stored> order;   // modification order
+  last_access wrote[max_threads];  // plain writes
+  host_vector<stored> order;  // modification order
   word order_hash = 0;
-  stamp sc = 0;                // M3: S's floor for this object
+  stamp sc = 0;  // M3: S's floor for this object
   word sc_uid = 0;
 };
 
 struct thread_memory {
   knowledge now;
-  vector_clock cause;          // as stored::cause
-  knowledge released;          // at the last release fence
-  knowledge pending;           // from relaxed loads, for the next acquire fence
+  vector_clock cause;  // as stored::cause
+  knowledge released;  // at the last release fence
+  knowledge pending;  // from relaxed loads, for the next acquire fence
   bool has_released = false;
   bool has_pending = false;
-  word history = 0;            // hash of everything this thread has read: its local state follows from it
-  std::uint32_t created = 0;   // objects made so far
+  word history = 0;  // hash of everything this thread has read: its local state follows from it
+  std::uint32_t created = 0;  // objects made so far
   std::uint32_t stores = 0;
-  std::uint32_t dull = 0;      // reads in a row that brought nothing new
-  std::uint32_t past = 0;      // writes that went below a newer store
+  std::uint32_t dull = 0;  // reads in a row that brought nothing new
+  std::uint32_t past = 0;  // writes that went below a newer store
 };
 
 // One option of a load, store or read-modify-write.
 struct place_option {
   std::uint32_t index;  // into object::order: the store read, or the one to go behind
-  bool succeeds;        // compare-exchange
+  bool succeeds;  // compare-exchange
 };
 
 struct memory_limits {
   std::uint32_t history = 6;  // stores of one object a thread may choose among
-  std::uint32_t past = 2;     // writes of one thread that may go below newer stores, so that nobody spins in the past for ever
-  std::uint32_t dull = 4;     // after so many reads that bring nothing new, a store read before is not read again if there is a newer
+  std::uint32_t past =
+      2;  // writes of one thread that may go below newer stores, so that nobody spins in the past for ever
+  std::uint32_t dull =
+      4;  // after so many reads that bring nothing new, a store read before is not read again if there is a newer
 };
 
 class memory_model {

@@ -33,9 +33,15 @@ struct point_name {
 
 namespace twin {
 
-struct order_kind { static constexpr const char* text = "order"; };
-struct check_kind { static constexpr const char* text = "check"; };
-struct step_kind { static constexpr const char* text = "step"; };
+struct order_kind {
+  static constexpr const char* text = "order";
+};
+struct check_kind {
+  static constexpr const char* text = "check";
+};
+struct step_kind {
+  static constexpr const char* text = "step";
+};
 
 template <point_name Name, class Kind>
 inline explore::mutation_point point{Name.text, Kind::text};

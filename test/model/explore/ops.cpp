@@ -32,10 +32,14 @@ struct origin {
     const stored& s = o.order[index];
     const unsigned newer = static_cast<unsigned>(o.order.size() - 1 - index);
     char who[8];
-    if (s.thread < 0) std::snprintf(who, sizeof who, "init");
-    else std::snprintf(who, sizeof who, "T%d", s.thread);
-    if (newer == 0) std::snprintf(text, sizeof text, "of %s", who);
-    else std::snprintf(text, sizeof text, "of %s, %u newer", who, newer);
+    if (s.thread < 0)
+      std::snprintf(who, sizeof who, "init");
+    else
+      std::snprintf(who, sizeof who, "T%d", s.thread);
+    if (newer == 0)
+      std::snprintf(text, sizeof text, "of %s", who);
+    else
+      std::snprintf(text, sizeof text, "of %s, %u newer", who, newer);
   }
 };
 
@@ -77,8 +81,7 @@ word load(const void* address, word initial, memory_order m, where w) noexcept {
   object& o = e.atomic_object(address, initial, m == std::memory_order_seq_cst, w);
   e.memory.load_options(e.current(), o, m, e.options());
   const std::uint32_t index = e.pick_store().index;
-  if (e.tracing())
-    e.trace("load", &o, w, "= %" PRIx64 " %s  %s", o.order[index].value, origin(o, index).text, text(m));
+  if (e.tracing()) e.trace("load", &o, w, "= %" PRIx64 " %s  %s", o.order[index].value, origin(o, index).text, text(m));
   return e.memory.do_load(e.current(), o, index, m);
 }
 
@@ -105,8 +108,7 @@ word modify(const void* address, word initial, word (*f)(word, word), word opera
   const std::uint32_t index = e.pick_store().index;
   const word old = o.order[index].value;
   const word now = f(old, operand);
-  if (e.tracing())
-    e.trace(what, &o, w, "%" PRIx64 " -> %" PRIx64 " %s  %s", old, now, origin(o, index).text, text(m));
+  if (e.tracing()) e.trace(what, &o, w, "%" PRIx64 " -> %" PRIx64 " %s  %s", old, now, origin(o, index).text, text(m));
   e.memory.do_modify(e.current(), o, index, now, m);
   return old;
 }

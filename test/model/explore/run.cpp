@@ -112,7 +112,7 @@ report run(const char*, const options& o, void (*body)()) {
   if (r.ok && (o.outcomes != nullptr || o.once_more_without_pruning)) {
     report all;
     outcomes_here = &all.outcomes;
-    the_engine.choices.start_exhaustive(false);
+    the_engine.choices.start_exhaustive(false);  // neither known states nor learnt sharing
     search_through(all, o, body, 0);
     if (all.outcomes != r.outcomes || !all.failure.empty()) {
       r.ok = false;

@@ -60,7 +60,7 @@ class search {
   mode how() const { return mode_; }
   bool in_new_territory() const { return mode_ == mode::exhaustive && at_ >= choices_.size(); }
   std::string replay_string() const;  // only when not exploring
-  void print_replay(int fd) const;    // from a signal handler
+  void print_replay(int fd) const;  // from a signal handler
   std::uint64_t states() const { return filled_; }
 
  private:

@@ -39,7 +39,7 @@ model_task::model_task(bool with_handle) noexcept : record(task::ticket{7}) {
   in_no_queue.acquire();
 }
 
-void worker::make_current() noexcept { 
+void worker::make_current() noexcept {
   current_workers[explore::running_thread()] = {this, explore::the_engine.execution()};
 }
 void worker::make_none_current() noexcept { current_workers[explore::running_thread()] = {nullptr, 0}; }
