@@ -70,7 +70,7 @@ void guard_keeper::protect_ahead(stack* chain) noexcept {
   if (count < 2) return;
   const std::size_t done = memory().advise_many(ranges, count, madv_guard_install);
   if (done == 0) vectored_.store(false, base::relaxed);
-  for (std::size_t i = 0; i < done; ++i) whose[i]->guard = guard_kind::madvise;
+  for (std::size_t i = 0; i < done && i < count; ++i) whose[i]->guard = guard_kind::madvise;
 }
 
 bool guard_keeper::protect(stack& s) noexcept {

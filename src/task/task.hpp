@@ -106,7 +106,10 @@ struct alignas(base::cache_line) record : parkable, detail::task_head {
   char name[name_capacity] = {};              // if named
 };
 
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Winvalid-offsetof"  // bases without data before the members: it means what it says
 static_assert(offsetof(record, exceptions) == 64 && offsetof(record, inline_body) == 128);
+#pragma GCC diagnostic pop
 static_assert(sizeof(record) == record_size, "records are sized for a million parked tasks; see docs/performance.md");
 
 // INIT, RUNNABLE, RUNNING, PARKING, PARKED, DONE or CANCELLED.

@@ -47,7 +47,9 @@ TEST(Slot, TheTaskWokenLastRunsNextButAtMostThreeInARowBeforeTheRing) {
     waiter ping;
     waiter pong;
     bool over = false;
+    int ready = 0;
     auto a = weft::spawn([&] {
+      ++ready;
       for (int i = 0; i < 300; ++i) {
         ping.wait();
         order += 'a';
@@ -55,6 +57,7 @@ TEST(Slot, TheTaskWokenLastRunsNextButAtMostThreeInARowBeforeTheRing) {
       }
     });
     auto b = weft::spawn([&] {
+      ++ready;
       for (int i = 0; i < 300; ++i) {
         pong.wait();
         order += 'b';
@@ -69,8 +72,8 @@ TEST(Slot, TheTaskWokenLastRunsNextButAtMostThreeInARowBeforeTheRing) {
         weft::yield();
       }
     });
-    weft::yield();
-    ping.wake();
+    while (ready < 2) weft::yield();
+    ping.wake();  // both are parked; from here on they wake each other
     a.join();
     b.join();
     over = true;

@@ -42,7 +42,7 @@ void release_all(record_pool& p, const std::vector<record*>& all) {
 
 // One whole life with a wait in it: the ticket moves on by one.
 task::ticket live(record* r) {
-  r->word.reset_for_spawn(false);
+  r->word.reset_for_spawn(true);
   r->word.spawned();
   const task::ticket t = state_word::ticket_of(r->word.begin_park(0));
   r->word.abort_park();

@@ -43,7 +43,7 @@ constexpr phase all_phases[] = {phase::init, phase::active, phase::parking, phas
 // req: LS-S
 TEST(State, GoesThroughEveryPhaseOfALife) {
   state_word w;
-  w.reset_for_spawn(false);
+  w.reset_for_spawn(true);
   EXPECT_EQ(phase_of(w), phase::init);
   w.spawned();
   EXPECT_EQ(phase_of(w), phase::active);
@@ -188,11 +188,14 @@ TEST(State, BeginParkSeesACancelAndAPermitThatCameBefore) {
 // req: BZ-8
 TEST(State, AResultHasOneKeeper) {
   prepared kept(phase::active);
-  EXPECT_TRUE(kept.word.finish(phase::done).wanted);
+  EXPECT_TRUE(kept.word.finish(phase::done).finished);
   EXPECT_TRUE(kept.word.drop_result()) << "ended before: the holder disposes of it";
   prepared dropped(phase::active);
   EXPECT_FALSE(dropped.word.drop_result()) << "still running: the finisher will";
-  EXPECT_FALSE(dropped.word.finish(phase::done).wanted);
+  EXPECT_FALSE(dropped.word.finish(phase::done).finished) << "first disposes of it, still RUNNING";
+  EXPECT_EQ(phase_of(dropped.word), phase::active);
+  EXPECT_TRUE(dropped.word.finish_unwanted(phase::done).finished);
+  EXPECT_EQ(phase_of(dropped.word), phase::done);
 }
 
 // req: LS-F4

@@ -66,7 +66,7 @@ TEST(StateSteps, a_ticket_outlives_the_task_and_is_never_given_again) {
   running w;
   const ticket first = w.park();
   w.abort_park();
-  (void)w.finish(phase::done);
+  (void)w.finish_unwanted(phase::done);
   w.reset_for_spawn(true);
   w.spawned();
   EXPECT_EQ(w.wake(first), wake_result::stale);
@@ -195,7 +195,7 @@ TEST(StateSteps, a_permit_neither_wakes_nor_is_lost_in_a_wait_that_does_not_take
 TEST(StateSteps, what_comes_after_the_end_is_stale) {
   for (const phase end : {phase::done, phase::cancelled}) {
     running w;
-    (void)w.finish(end);
+    (void)w.finish_unwanted(end);
     EXPECT_EQ(w.request_cancel(), wake_result::stale);
     EXPECT_EQ(w.grant_permit(), wake_result::stale);
     EXPECT_EQ(w.wake(7), wake_result::stale);
@@ -207,9 +207,9 @@ TEST(StateSteps, what_comes_after_the_end_is_stale) {
 TEST(StateSteps, a_joiner_that_comes_after_the_end_is_told_so_and_one_before_it_is_told_to_the_finisher) {
   running early;
   EXPECT_TRUE(early.add_joiner());
-  EXPECT_TRUE(early.finish(phase::done).has_joiners);
+  EXPECT_TRUE(early.finish_unwanted(phase::done).has_joiners);
   running late;
-  EXPECT_FALSE(late.finish(phase::done).has_joiners);
+  EXPECT_FALSE(late.finish_unwanted(phase::done).has_joiners);
   EXPECT_FALSE(late.add_joiner());
 }
 
@@ -221,9 +221,11 @@ TEST(StateSteps, a_result_has_one_keeper_the_handle_or_the_finisher) {
     w.spawned();
     if (handle_first) {
       EXPECT_FALSE(w.drop_result()) << "still running: the finisher disposes of it";
-      EXPECT_FALSE(w.finish(phase::done).wanted);
+      EXPECT_FALSE(w.finish(phase::done).finished) << "not before the result is disposed of";
+      EXPECT_EQ(phase_of(w), phase::active);
+      EXPECT_TRUE(w.finish_unwanted(phase::done).finished);
     } else {
-      EXPECT_TRUE(w.finish(phase::done).wanted);
+      EXPECT_TRUE(w.finish(phase::done).finished);
       EXPECT_TRUE(w.drop_result()) << "ended: the one who drops the handle disposes of it";
     }
   }

@@ -103,16 +103,15 @@ class body {
 
   [[nodiscard]] result<value_type>& outcome() noexcept { return result_; }
 
-  static constexpr operations ops{
-      [](void* p) noexcept { return static_cast<body*>(p)->run(); },
-      [](void* p, std::exception_ptr why) noexcept { static_cast<body*>(p)->fail(std::move(why)); },
-      [](void* p) noexcept {
-        auto* self = static_cast<body*>(p);
-        std::exception_ptr unclaimed = self->result_.take_error();
-        std::destroy_at(self);
-        return unclaimed;
-      },
-  };
+  static ended run_body(void* p) noexcept { return static_cast<body*>(p)->run(); }
+  static void fail_body(void* p, std::exception_ptr why) noexcept { static_cast<body*>(p)->fail(std::move(why)); }
+  static std::exception_ptr dispose_body(void* p) noexcept {
+    auto* self = static_cast<body*>(p);
+    std::exception_ptr unclaimed = self->result_.take_error();
+    std::destroy_at(self);
+    return unclaimed;
+  }
+  static constexpr operations ops{&run_body, &fail_body, &dispose_body};
 
  private:
   ended run() noexcept {
