@@ -83,10 +83,12 @@ class WEFT_API runtime {
 
 namespace detail {
 
+// Function pointers, and wrappers like std::function that can be empty.
 template <class F>
 [[nodiscard]] bool is_null_callable(const F& f) noexcept {
-  if constexpr (requires { f == nullptr; })
-    return f == nullptr;
+  if constexpr (std::is_pointer_v<F> || (std::is_class_v<F> && std::is_constructible_v<F, std::nullptr_t> &&
+                                         std::is_constructible_v<bool, const F&>))
+    return !f;
   else
     return false;
 }

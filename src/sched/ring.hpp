@@ -97,7 +97,7 @@ class ring {
       if (count == 0 || count > capacity()) return nullptr;
       count -= count / 2;
       // Claims [real, real+count): the owner pops behind it, and R2 keeps the slots while we copy.
-      if (head_.compare_exchange_weak(head, pack(real, real + count), base::acq_rel,
+      if (head_.compare_exchange_weak(head, pack(real, real + count), base::order<"ring.steal.claim">(base::acq_rel),
                                       base::acquire))
         break;
     }

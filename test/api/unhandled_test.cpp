@@ -173,7 +173,12 @@ TEST(Unhandled, the_destructor_of_a_result_that_nobody_takes_may_suspend_without
   bool others_ran = false;
   {
     weft::runtime rt({.workers = 1});
-    rt.spawn([] { return slow_to_go(); }).detach();
+    base::atomic<bool> detached{false};
+    rt.spawn([&] {
+      until([&] { return detached.load(); });
+      return slow_to_go();
+    }).detach();
+    detached = true;
     until([] { return waits.load(); });
     rt.run([&] { others_ran = !over.load(); });
     go = true;

@@ -32,7 +32,8 @@ int initialized_while_counted() {
 
 // req: LS-S
 TEST(Check, InitializersOfFunctionLocalStaticsAreCounted) {
-  if (!base::checked_build || support::under_asan || support::under_tsan) GTEST_SKIP() << "counted in checked builds only";
+  if (!base::checked_build || support::under_asan || support::under_tsan)
+    GTEST_SKIP() << "counted in checked builds only";
   EXPECT_EQ(base::static_initializers_running(), 0);
   EXPECT_EQ(initialized_while_counted(), 1);
   EXPECT_EQ(base::static_initializers_running(), 0);

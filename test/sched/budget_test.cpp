@@ -77,10 +77,13 @@ TEST(Budget, SleepsThatAreOverMoveTheTaskToTheTail) {
 }
 
 // req: KC-4
-TEST(Budget, EveryYieldGivesTheOtherATurn) { EXPECT_GE(turns_of_another(100, [] { weft::yield(); }), 99); }
+TEST(Budget, EveryYieldGivesTheOtherATurn) {
+  EXPECT_GE(turns_of_another(100, [] { weft::yield(); }), 99);
+}
 
 // Two tasks keep the ring full while `others` wait to be served, each in another queue.
-void nobody_starves(const std::function<void(support::watched_runtime&, weft::base::atomic<int>&)>& submit, int expected) {
+void nobody_starves(const std::function<void(support::watched_runtime&, weft::base::atomic<int>&)>& submit,
+                    int expected) {
   support::watchdog guard(60s, "tasks beside two that always yield");
   support::watched_runtime rt(1);
   weft::base::atomic<int> ran{0};
@@ -134,8 +137,7 @@ TEST(Maintenance, TimersFireBesideABusyRing) {
         rt->spawn([&] {
             weft::sleep_for(1ms);
             ran.fetch_add(1);
-          })
-            .detach();
+          }).detach();
       },
       1);
 }

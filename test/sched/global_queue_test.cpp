@@ -22,8 +22,8 @@ using global_queue = weft::sched::global_queue<item>;
 TEST(GlobalQueue, AShareIsOneWorkersFairPartButAtLeastFourAndAtMostSixtyFour) {
   struct {
     std::size_t tasks, workers, share;
-  } const cases[] = {{1, 4, 1},  {3, 8, 3},     {4, 8, 4},       {12, 4, 4},   {20, 4, 5},
-                     {64, 2, 32}, {128, 2, 64}, {1000, 2, 64},   {1000, 1, 64}, {100, 130, 4}, {8, 0, 8}};
+  } const cases[] = {{1, 4, 1},    {3, 8, 3},     {4, 8, 4},     {12, 4, 4},    {20, 4, 5}, {64, 2, 32},
+                     {128, 2, 64}, {1000, 2, 64}, {1000, 1, 64}, {100, 130, 4}, {8, 0, 8}};
   for (const auto& c : cases) {
     items all(c.tasks);
     global_queue q;

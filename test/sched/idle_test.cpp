@@ -108,8 +108,7 @@ TEST(Idle, AWorkerThatLeavesIsSeenDrainingAndThenDead) {
         const int id = weft::sched::this_worker()->id();
         leaving.store(id);
         rt.core().retire(static_cast<std::size_t>(id));
-      })
-        .detach();
+      }).detach();
     observer.join();
     until([&] { return ran.load() == many; });
   }

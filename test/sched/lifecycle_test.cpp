@@ -221,10 +221,10 @@ TEST(LifecycleDocument, EveryFileAndFunctionInItsTablesExists) {
   std::ifstream doc(project() + "/docs/lifecycle.md");
   if (!doc) GTEST_SKIP() << "docs/lifecycle.md is not written yet";
   std::string all_code;
-  for (const char* file :
-       {"src/task/state.hpp", "src/task/task.hpp", "src/sched/worker.hpp", "src/sched/worker.cpp", "src/sched/scheduler.hpp",
-        "src/sched/ring.hpp", "src/sched/fresh_deque.hpp", "src/sched/lifo_slot.hpp", "src/sched/inbox.hpp",
-        "src/sched/idle_set.hpp", "src/wait/fiber_wait.hpp", "src/wait/handle.cpp", "include/weft/detail/task_core.hpp"})
+  for (const char* file : {"src/task/state.hpp", "src/task/task.hpp", "src/sched/worker.hpp", "src/sched/worker.cpp",
+                           "src/sched/scheduler.hpp", "src/sched/ring.hpp", "src/sched/fresh_deque.hpp",
+                           "src/sched/lifo_slot.hpp", "src/sched/inbox.hpp", "src/sched/idle_set.hpp",
+                           "src/wait/fiber_wait.hpp", "src/wait/handle.cpp", "include/weft/detail/task_core.hpp"})
     all_code += support::file_text(project() + "/" + file);
   const std::regex path("[a-z_]+/[a-z_]+\\.[ch]pp");
   const std::regex function("(?:[a-z_]+::)*([a-z_]+)(?:\\(.*\\))?");

@@ -64,10 +64,14 @@ TEST(Options, AStackSizeOutsideTheLimitsIsRefused) {
 }
 
 // req: CC-14
-TEST(Options, AScanOfNoVictimsIsRefused) { expect_refused({.workers = 1, .steal_scan = 0}, {"steal_scan", "stealing"}); }
+TEST(Options, AScanOfNoVictimsIsRefused) {
+  expect_refused({.workers = 1, .steal_scan = 0}, {"steal_scan", "stealing"});
+}
 
 // req: CC-14
-TEST(Options, ALimitOfNoStacksIsRefused) { expect_refused({.workers = 1, .max_stacks = 0}, {"max_stacks", "at least 1"}); }
+TEST(Options, ALimitOfNoStacksIsRefused) {
+  expect_refused({.workers = 1, .max_stacks = 0}, {"max_stacks", "at least 1"});
+}
 
 // req: CC-14
 TEST(Options, ATasksStackSizeOutsideTheLimitsIsRefusedAndTheRuntimeGoesOn) {

@@ -123,8 +123,7 @@ TEST(Stealing, SwitchedOffATaskStaysWithTheWorkerThatGotIt) {
           }));
         for (auto& h : all) h.join();
         ended.fetch_add(1);
-      })
-        .detach();
+      }).detach();
   until([&] { return ended.load() == 8; });
   EXPECT_EQ(moved.load(), 0);
   EXPECT_EQ(rt->statistics().steals, 0u);

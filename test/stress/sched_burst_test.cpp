@@ -46,8 +46,7 @@ TEST(Burst, OfTasksThatSpawnAndJoinOthersAllRun) {
               }));
             for (auto& h : children) h.join();
             ran.fetch_add(1, weft::base::relaxed);
-          })
-            .detach();
+          }).detach();
     }
     ASSERT_EQ(ran.load(), 1000) << "round " << round;
   }

@@ -96,8 +96,7 @@ TEST(LostWake, ShutdownRacesWithTheLastTasks) {
       rt->spawn([&] {
           weft::yield();
           ran.fetch_add(1);
-        })
-          .detach();
+        }).detach();
     dawdle(random, 100'000);
   }
   EXPECT_EQ(ran.load(), expected);

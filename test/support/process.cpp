@@ -61,6 +61,8 @@ std::size_t open_descriptors() {
   return n - 1;  // the directory itself
 }
 
+std::size_t available_memory() { return field_of("/proc/meminfo", "MemAvailable") * 1024; }
+
 activity activity_of_others() {
   activity sum;
   const std::string self = std::to_string(::gettid());

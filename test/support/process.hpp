@@ -15,6 +15,7 @@ namespace support {
 [[nodiscard]] inline std::size_t threads() { return status("Threads"); }
 [[nodiscard]] std::size_t mappings();         // lines of /proc/self/maps
 [[nodiscard]] std::size_t open_descriptors();
+[[nodiscard]] std::size_t available_memory();  // bytes, of the machine
 
 // Of all threads but the calling one.
 struct activity {

@@ -13,7 +13,8 @@ namespace support {
 using clock = std::chrono::steady_clock;
 
 waiting::waiting(std::source_location where, std::chrono::seconds limit) noexcept
-    : where_(where), until_(clock::now() + limit) {}
+    : where_(where),
+      until_(clock::now() + limit) {}
 
 void waiting::look_at_clock() {
   if (clock::now() < until_) return;

@@ -16,8 +16,8 @@ inline constexpr std::chrono::seconds patience{60};
 class waiting {
  public:
   explicit waiting(std::source_location where, std::chrono::seconds limit) noexcept;
-  void pause();       // lets others run: tasks of this worker, or threads
-  void hold();        // lets other threads run, but keeps the worker
+  void pause();  // lets others run: tasks of this worker, or threads
+  void hold();  // lets other threads run, but keeps the worker
  private:
   void look_at_clock();
   const std::source_location where_;

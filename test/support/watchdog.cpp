@@ -40,8 +40,8 @@ void print(std::FILE* to, const task::record& t, task::phase p) {
   const char* what = task::name_of(p);
   if (p == task::phase::active)
     what = t.running.load(weft::base::relaxed) == task::run_state::running ? "RUNNING" : "RUNNABLE";
-  std::fprintf(to, "  task #%llu \"%s\" %s word %016llx, last wait: %s at %s:%u\n", static_cast<unsigned long long>(t.id),
-               t.name, what, static_cast<unsigned long long>(t.word.peek()),
+  std::fprintf(to, "  task #%llu \"%s\" %s word %016llx, last wait: %s at %s:%u\n",
+               static_cast<unsigned long long>(t.id), t.name, what, static_cast<unsigned long long>(t.word.peek()),
                or_none(t.site.reason.load(weft::base::relaxed)), or_none(t.site.file.load(weft::base::relaxed)),
                t.site.line.load(weft::base::relaxed));
 }
@@ -61,14 +61,15 @@ void print_workers(std::FILE* to, sched::scheduler& s) {
   for (sched::worker* w : s.workers()) {
     const sched::worker_counters& c = w->counters();
     const auto n = [](const sched::counter& of) { return static_cast<unsigned long long>(of.get()); };
-    std::fprintf(to,
-                 "  worker %d %s, visible work: %s; spawned %llu finished %llu dispatched %llu parks %llu wakes %llu steals "
-                 "%llu of %llu sleeps %llu\n",
-                 w->id(), name_of(w->state()), w->has_visible_work() ? "yes" : "no", n(c.spawned), n(c.finished),
-                 n(c.dispatched), n(c.parks), n(c.wakes), n(c.steals), n(c.steal_attempts), n(c.sleeps));
+    std::fprintf(
+        to,
+        "  worker %d %s, visible work: %s; spawned %llu finished %llu dispatched %llu parks %llu wakes %llu steals "
+        "%llu of %llu sleeps %llu\n",
+        w->id(), name_of(w->state()), w->has_visible_work() ? "yes" : "no", n(c.spawned), n(c.finished),
+        n(c.dispatched), n(c.parks), n(c.wakes), n(c.steals), n(c.steal_attempts), n(c.sleeps));
   }
-  std::fprintf(to, "  global queue %zu, searching %zu, sleeping %zu, accepts %s\n", s.global().size(), s.idle().searching(),
-               s.idle().sleeping(), s.accepts() ? "yes" : "no");
+  std::fprintf(to, "  global queue %zu, searching %zu, sleeping %zu, accepts %s\n", s.global().size(),
+               s.idle().searching(), s.idle().sleeping(), s.accepts() ? "yes" : "no");
 }
 
 }  // namespace
@@ -114,7 +115,8 @@ void dump_runtimes(std::FILE* to) {
 }
 
 watchdog::watchdog(std::chrono::seconds limit, std::string what)
-    : what_(std::move(what)), thread_([this, limit] { keep_watch(limit); }) {}
+    : what_(std::move(what)),
+      thread_([this, limit] { keep_watch(limit); }) {}
 
 watchdog::~watchdog() {
   {
@@ -128,7 +130,8 @@ watchdog::~watchdog() {
 void watchdog::keep_watch(std::chrono::seconds limit) {
   std::unique_lock hold(mutex_);
   if (over_.wait_for(hold, limit, [this] { return is_over_; })) return;
-  std::fprintf(stderr, "watchdog: %s did not end within %lld s\n", what_.c_str(), static_cast<long long>(limit.count()));
+  std::fprintf(stderr, "watchdog: %s did not end within %lld s\n", what_.c_str(),
+               static_cast<long long>(limit.count()));
   dump_runtimes(stderr);
   std::abort();
 }

@@ -100,9 +100,7 @@ TEST(References, AreDroppedFromManyThreadsAndTheRecordIsFreedOnce) {
       auto h = rt->spawn([] { weft::yield(); });
       std::vector<std::thread> outside;
       for (int t = 0; t < 2; ++t)
-        outside.emplace_back([ref = h.ref()] {
-          std::vector<weft::task_ref> copies(10, ref);
-        });
+        outside.emplace_back([ref = h.ref()] { std::vector<weft::task_ref> copies(10, ref); });
       std::vector<weft::join_handle<void>> inside;
       for (int t = 0; t < 4; ++t)
         inside.push_back(rt->spawn([ref = h.ref()] {
@@ -200,7 +198,8 @@ TEST(Records, GoBackToTheSystemWhenTheRuntimeGoesNoAsanNoTsan) {
     rt->run([] {
       support::latch everybody(20'000);
       std::vector<weft::join_handle<void>> all;
-      for (int i = 0; i < 20'000; ++i) all.push_back(weft::spawn({.stack_size = 16 << 10}, [&] { everybody.count_down(); }));
+      for (int i = 0; i < 20'000; ++i)
+        all.push_back(weft::spawn({.stack_size = 16 << 10}, [&] { everybody.count_down(); }));
       for (auto& h : all) h.join();
     });
   };

@@ -38,7 +38,8 @@ struct prepared {
   weft::task::ticket ticket = 0;
 };
 
-constexpr phase all_phases[] = {phase::init, phase::active, phase::parking, phase::parked, phase::done, phase::cancelled};
+constexpr phase all_phases[] = {phase::init,   phase::active, phase::parking,
+                                phase::parked, phase::done,   phase::cancelled};
 
 // req: LS-S
 TEST(State, GoesThroughEveryPhaseOfALife) {
@@ -266,14 +267,14 @@ TEST_P(IllegalTransitionDeathTest, AbortsWithBothStateNamesFromEveryOtherState) 
   for (const phase from : all_phases) {
     if (from == GetParam().from) continue;
     prepared p(from);
-    const std::string both = std::string("illegal task transition ") + weft::task::name_of(from) + " -> .*" + GetParam().to;
+    const std::string both =
+        std::string("illegal task transition ") + weft::task::name_of(from) + " -> .*" + GetParam().to;
     EXPECT_DEATH(GetParam().apply(p.word), both);
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(To, IllegalTransitionDeathTest, testing::ValuesIn(operations), [](const auto& i) {
-  return std::string(i.param.to);
-});
+INSTANTIATE_TEST_SUITE_P(To, IllegalTransitionDeathTest, testing::ValuesIn(operations),
+                         [](const auto& i) { return std::string(i.param.to); });
 
 // req: LS-S
 TEST(MustNotDeathTest, TheParkerItselfMakesAParkedTaskRunnable) {
