@@ -40,6 +40,7 @@ void scheduler::leave_to_parent() noexcept {
     (void)w.release();
   }
   stacks_.leak();
+  (void)records_.release();
 }
 
 void scheduler::refuse_forked_return() noexcept {

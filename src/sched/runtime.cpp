@@ -1,4 +1,4 @@
-#include "weft/runtime.hpp"
+#include <weft/runtime.hpp>
 
 #include <cstdio>
 #include <stdexcept>

@@ -48,7 +48,6 @@ scheduler::scheduler(scheduler_options options)
   } catch (...) {
     stop_workers();
     workers_.clear();
-    records_->retire();
     throw;
   }
 }
@@ -62,7 +61,6 @@ scheduler::~scheduler() {
   while (visitors_.load(base::acquire) != 0) std::this_thread::yield();
   stop_workers();
   workers_.clear();
-  records_->retire();
 }
 
 void scheduler::stop_workers() noexcept {
@@ -76,6 +74,7 @@ void scheduler::stop_workers() noexcept {
 inline void scheduler::initialize(record* t, std::uint64_t id, bool with_handle) noexcept {
   t->word.reset_for_spawn(with_handle);
   t->references.store(with_handle ? 2 : 1, base::relaxed);
+  t->running.store(task::run_state::none, base::relaxed);
   t->owner = this;
   t->id = id;
 }
@@ -121,7 +120,7 @@ void scheduler::forget_admitted() noexcept {
 
 void scheduler::submit(worker* inside, record* t) noexcept {
   t->word.spawned();
-  become_runnable(t);
+  become_runnable(t, task::run_state::none);
   if (inside != nullptr) [[likely]]
     inside->accept_fresh(t);
   else
@@ -131,7 +130,7 @@ void scheduler::submit(worker* inside, record* t) noexcept {
 void scheduler::schedule(record* t) noexcept {
   worker* w = this_worker();
   if (w != nullptr && &w->owner() == t->owner) return w->accept_woken(t);
-  become_runnable(t);
+  become_runnable(t, task::run_state::none);
   t->owner->inject(t);
 }
 
@@ -188,7 +187,7 @@ void scheduler::end_task(record* t, task::phase how) noexcept {
 void scheduler::starve(worker& on, record* t) noexcept {
   on.stacks_.drain();
   if (stacks_.in_use() == 0) {
-    context::stack* last_try = stacks_.acquire();
+    context::stack* last_try = stacks_.acquire(t->stack_size != 0 ? t->stack_size : stacks_.default_size());
     if (last_try == nullptr) {
       t->ops->fail(t->body, std::make_exception_ptr(std::bad_alloc()));
       end_task(t, task::phase::done);

@@ -123,7 +123,10 @@ class scheduler {
 
   scheduler_options options_;
   context::stack_pool stacks_;
-  task::record_pool* records_;  // outlives us while somebody holds a handle
+  struct retire_pool {
+    void operator()(task::record_pool* p) const noexcept { p->retire(); }
+  };
+  std::unique_ptr<task::record_pool, retire_pool> records_;  // the pool outlives us while somebody holds a handle
   idle_set idle_;
   global_queue<record> global_;
   std::vector<std::unique_ptr<worker>> workers_;

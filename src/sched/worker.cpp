@@ -45,7 +45,7 @@ inline void worker::tell() noexcept {
 
 void worker::accept_woken(record* t) noexcept {
   counters_.wakes.add();
-  become_runnable(t);
+  become_runnable(t, task::run_state::none);
   WEFT_LOG(wake, "task #%llu to the slot of worker %d", static_cast<unsigned long long>(t->id), id_);
   if constexpr (force_migration) return scheduler_.inject_elsewhere(*this, t);
   record* displaced = slot_.put(t);
@@ -60,7 +60,7 @@ void worker::accept_woken(record* t) noexcept {
 // joined in order would otherwise park once per task), and its result waits in the record, not in this worker's cache.
 void worker::accept_joiner(record* t) noexcept {
   counters_.wakes.add();
-  become_runnable(t);
+  become_runnable(t, task::run_state::none);
   if constexpr (force_migration) return scheduler_.inject_elsewhere(*this, t);
   const bool first = woken_.empty();
   chain<record> overflow;
@@ -91,7 +91,7 @@ void worker::accept_woken_batch(chain<record>&& batch) noexcept {
   const bool several = batch.size() > 1;
   chain<record> overflow;
   while (record* t = batch.pop_front()) {
-    become_runnable(t);
+    become_runnable(t, task::run_state::none);
     if constexpr (force_migration)
       scheduler_.inject_elsewhere(*this, t);
     else
@@ -250,7 +250,7 @@ inline void worker::arrive() noexcept {
     case departure::kind::yielded: {
       left_.what = departure::kind::none;
       record* t = left_.who;
-      become_runnable(t);
+      become_runnable(t, task::run_state::running);
       if constexpr (force_migration) return scheduler_.inject_elsewhere(*this, t);
       chain<record> overflow;
       woken_.push(t, overflow);
@@ -262,6 +262,7 @@ inline void worker::arrive() noexcept {
       left_.what = departure::kind::none;
       record* t = left_.who;
       counters_.parks.add();
+      t->running.store(task::run_state::none, base::relaxed);  // before the commit: after it the task may be somebody else's
       const bool parked = t->word.commit_park();
       // The object may be gone after this, and if it parked so may the task.
       if (left_.unlock != nullptr) left_.unlock(left_.locked);
@@ -329,6 +330,8 @@ void worker::run_tasks(worker* w) noexcept {
         t->ops->run(t->body) == detail::ended::done ? task::phase::done : task::phase::cancelled;
     if (this_worker() == nullptr) [[unlikely]]
       scheduler::refuse_forked_return();
+    t->shields = 1;  // destructors of what the task leaves behind may block, and must not throw
+    if (t->ops->destroy_closure != nullptr) t->ops->destroy_closure(t->body);
     scheduler::end_task(t, how);
     w = this_worker();  // user code may have run, and moved us
     context::stack* left = nullptr;

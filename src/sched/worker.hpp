@@ -160,8 +160,8 @@ class alignas(base::cache_line) worker {
 
 // The claim's winner, or whoever else holds the task, is about to queue it. Checked builds: nothing but an active task that is
 // in no queue may enter one (LS-F2).
-inline void become_runnable(record* t) noexcept {
-  if constexpr (base::checked_build) task::expect_queueable(*t);
+inline void become_runnable(record* t, task::run_state from) noexcept {
+  if constexpr (base::checked_build) task::expect_queueable(*t, from);
   t->running.store(task::run_state::runnable, base::relaxed);
 }
 

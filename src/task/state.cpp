@@ -23,11 +23,17 @@ void illegal_transition(const char* from, const char* to) noexcept {
 const char* state_name(const record& t) noexcept {
   const phase p = state_word::phase_of(t.word.peek());
   if (p != phase::active) return name_of(p);
-  return t.running.load(base::relaxed) == run_state::running ? "RUNNING" : "RUNNABLE";
+  switch (t.running.load(base::relaxed)) {
+    case run_state::none: return "WAKING";
+    case run_state::runnable: return "RUNNABLE";
+    case run_state::running: return "RUNNING";
+  }
+  return "?";
 }
 
-void expect_queueable(const record& t) noexcept {
-  if (state_word::phase_of(t.word.peek()) != phase::active) illegal_transition(state_name(t), "RUNNABLE (in a run queue)");
+void expect_queueable(const record& t, run_state from) noexcept {
+  if (state_word::phase_of(t.word.peek()) != phase::active || t.running.load(base::relaxed) != from)
+    illegal_transition(state_name(t), "RUNNABLE (in a run queue)");
 }
 
 void expect_runnable(const record& t, const char* to) noexcept {

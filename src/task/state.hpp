@@ -162,9 +162,9 @@ class state_word {
         (void)load();
         return false;
       }
-      if (word_.compare_exchange_weak(w, w | has_joiners, base::order<"state.add_joiner">(base::acq_rel),
-                                      base::relaxed))
-        return true;
+      // relaxed: the node is linked and the bit set under join_lock, and a finisher that sees the bit takes join_lock
+      // before it looks at the list.
+      if (word_.compare_exchange_weak(w, w | has_joiners, base::relaxed, base::relaxed)) return true;
     }
   }
   // The handle lets go of the result (S5). True: the task has ended, so the caller disposes of it.
@@ -190,7 +190,7 @@ class state_word {
         (void)load();  // pairs with the release in drop_result(): what the holder did is seen
         return {false, false};
       }
-      // release: publishes the result to join(); acquire: pairs with add_joiner(), whose node is then seen.
+      // release: publishes the result to join(); acquire: pairs with drop_result() and with what cancel and unpark did.
       if (word_.compare_exchange_weak(w, with_phase(w, final_phase), base::order<"state.finish">(base::acq_rel),
                                       base::relaxed))
         return {true, (w & has_joiners) != 0};

@@ -15,7 +15,7 @@
 #include "base/cache_line.hpp"
 #include "base/lock.hpp"
 #include "task/state.hpp"
-#include "weft/detail/task_core.hpp"
+#include <weft/detail/task_core.hpp>
 
 namespace weft::inline v1::context {
 struct stack;
@@ -52,7 +52,8 @@ struct exception_state {
   unsigned int uncaught = 0;
 };
 
-enum class run_state : std::uint8_t { runnable, running };
+// Where an active task is: in no queue (just spawned, or parked and perhaps claimed), in one, or on a worker.
+enum class run_state : std::uint8_t { none, runnable, running };
 
 // Why a task is parked, for dumps: written by the task itself, read by anybody at any time.
 struct wait_site {
@@ -80,7 +81,7 @@ struct alignas(base::cache_line) record : parkable, detail::task_head {
   void* body = nullptr;                       // closure and result: inline below, or on the heap
   // --- second line ---
   exception_state exceptions;
-  base::atomic<run_state> running{run_state::runnable};
+  base::atomic<run_state> running{run_state::none};
   std::uint8_t shields = 0;
   bool heap_body = false;
   std::uint8_t body_alignment_log2 = 0;       // of a heap body
@@ -116,7 +117,7 @@ static_assert(sizeof(record) == record_size, "records are sized for a million pa
 [[nodiscard]] const char* state_name(const record& t) noexcept;
 
 // Both abort with the names of the two states unless the step is legal.
-void expect_queueable(const record& t) noexcept;                 // RUNNING or just claimed -> RUNNABLE
-void expect_runnable(const record& t, const char* to) noexcept;  // RUNNABLE -> RUNNING
+void expect_queueable(const record& t, run_state from) noexcept;  // just spawned, just claimed, or yielding -> RUNNABLE
+void expect_runnable(const record& t, const char* to) noexcept;   // RUNNABLE -> RUNNING
 
 }  // namespace weft::inline v1::task

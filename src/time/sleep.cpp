@@ -5,7 +5,7 @@
 #include "sched/scheduler.hpp"
 #include "time/wheel.hpp"
 #include "wait/fiber_wait.hpp"
-#include "weft/this_task.hpp"
+#include <weft/this_task.hpp>
 
 namespace weft::inline v1 {
 namespace time {

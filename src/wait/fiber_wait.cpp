@@ -5,7 +5,7 @@
 #include "base/static_init.hpp"
 #include "sched/scheduler.hpp"
 #include "wait/thread_waiter.hpp"
-#include "weft/cancelled.hpp"
+#include <weft/cancelled.hpp>
 
 namespace weft::inline v1::wait {
 namespace {

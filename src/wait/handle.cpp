@@ -3,8 +3,8 @@
 #include "task/name.hpp"
 #include "wait/join.hpp"
 #include "wait/permit.hpp"
-#include "weft/errors.hpp"
-#include "weft/join_handle.hpp"
+#include <weft/errors.hpp>
+#include <weft/join_handle.hpp>
 
 namespace weft::inline v1 {
 

@@ -1,4 +1,4 @@
-#include "weft/this_task.hpp"
+#include <weft/this_task.hpp>
 
 #include <thread>
 

@@ -19,8 +19,8 @@ outcome thread_wait(waitable& w, node& n) {
     const bool parked = self.word.commit_park();
     w.unlock();
     if (parked) self.sleep();
-    if (static_cast<task::wake_reason>(static_cast<std::uint64_t>(self.wake_value) & 0xff) == task::wake_reason::data)
-      return outcome::completed;
+    const auto why = static_cast<task::wake_reason>(self.wake_value.get() & 0xff);
+    if (why == task::wake_reason::data || why == task::wake_reason::signal) return outcome::completed;
     w.lock();
     w.unpublish(n);
     w.unlock();

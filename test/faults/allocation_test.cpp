@@ -13,6 +13,7 @@
 #include <weft/weft.hpp>
 
 #include "base/atomic.hpp"
+#include "sched/scheduler.hpp"
 #include "support/process.hpp"
 #include "support/until.hpp"
 #include "support/watchdog.hpp"
@@ -152,6 +153,29 @@ TEST(Allocation, failures_inside_of_tasks_are_theirs_to_deliver) {
     });
     EXPECT_EQ(h.join(), 1'100u);
   }, [&] { settle(rt); });
+}
+
+// req: W-9
+TEST(Allocation, spawns_that_fail_give_their_records_back) {
+  support::watchdog guard(60s);
+  weft::runtime rt({.workers = 2});
+  const std::array<char, 1'000> large{};
+  const auto fails = [&](auto spawn) {
+    for (int i = 0; i < 10'000; ++i) {
+      until_failure = 0;
+      bool refused = false;
+      try {
+        (void)spawn([large] { return large[0]; });
+      } catch (const std::bad_alloc&) {
+        refused = true;
+      }
+      until_failure = -1;
+      ASSERT_TRUE(refused);
+    }
+  };
+  fails([&](auto f) { return rt.spawn(f); });
+  rt.run([&] { fails([](auto f) { return weft::spawn(f); }); });
+  EXPECT_LE(rt.core().records().slab_count(), 4u);
 }
 
 // req: W-9 LS-M1

@@ -149,6 +149,37 @@ TEST(Draining, AWorkerLeavesInTheMidstOfWorkAndAllOfItIsDone) {
 }
 
 // req: LS-K2
+TEST(Draining, AWorkerLeavesAfterItsSliceThoughItHasMoreToDoAndNobodyToTakeIt) {
+  support::watchdog guard(60s, "a worker leaves its tasks behind");
+  support::watched_runtime rt(2);
+  weft::base::atomic<bool> over{false};
+  weft::base::atomic<int> ended{0};
+  support::latch other_kept;
+  support::latch other_free;
+  auto leaver = rt->spawn([&] {
+    auto keeper = weft::spawn([&] {
+      other_kept.count_down();
+      other_free.hold();
+    });
+    other_kept.hold();  // on the other worker, since we keep ours
+    for (int i = 0; i < 5; ++i)
+      weft::spawn([&] {
+        while (!over.load()) weft::yield();
+        ended.fetch_add(1);
+      }).detach();
+    for (int i = 0; i < 100; ++i) weft::yield();  // they are in the ring now, and would stay there for ever
+    rt.core().retire(my_worker());
+    keeper.join();
+  });
+  until([&] { return state_of(rt, 0) == worker_state::dead || state_of(rt, 1) == worker_state::dead; });
+  EXPECT_EQ(ended.load(), 0);
+  over.store(true);
+  other_free.count_down();
+  leaver.join();
+  until([&] { return ended.load() == 5; });
+}
+
+// req: LS-K2
 TEST(Draining, ATaskThatOnlyYieldsLeavesItsDrainingWorker) {
   support::watchdog guard(60s, "a yielding task moves away");
   support::watched_runtime rt(2);

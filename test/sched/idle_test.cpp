@@ -6,6 +6,8 @@
 
 #include <weft/weft.hpp>
 
+#include "base/clock.hpp"
+#include "base/random.hpp"
 #include "sched/scheduler.hpp"
 #include "support/process.hpp"
 #include "support/until.hpp"
@@ -122,9 +124,12 @@ TEST(Idle, AWorkerDoesNotSleepWhileRunnableWorkIsVisible) {
   // One worker is kept; every other task must be found by the other one, however often it had gone to sleep before.
   support::latch over(1);
   auto keeper = rt->spawn([&] { over.hold(); });
-  for (std::size_t i = 0; i < support::scaled(3000); ++i) {
-    auto h = rt->spawn([] {});
-    h.join();
+  weft::base::random random(1);
+  for (std::size_t i = 0; i < support::scaled(10'000); ++i) {
+    // Up to thrice as long as it looks around before it sleeps.
+    const weft::base::time_ns then = weft::base::now() + random.below(60'000);
+    while (weft::base::now() < then) weft::base::cpu_relax();
+    rt->spawn([] {}).join();
   }
   over.count_down();
   keeper.join();

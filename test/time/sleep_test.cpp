@@ -266,6 +266,34 @@ TEST(Sleep, a_stuck_worker_delays_no_timer_of_its_own) {
   }
 }
 
+// Who fires a timer goes to work for it and may be stuck from then on: somebody else must keep the next deadline.
+// req: BZ-11
+TEST(Sleep, timers_fire_one_after_the_other_though_each_task_they_wake_keeps_its_worker) {
+  support::watchdog guard(100s);
+  for (const std::size_t workers : {2, 4, 8})
+    for (std::size_t round = 0; round < scaled(20); ++round) {
+      watched_runtime rt(workers);
+      const std::size_t n = workers - 1;
+      base::atomic<std::size_t> woken{0};
+      rt->run([&] {
+        std::vector<base::atomic<weft::task::record*>> who(n);
+        std::vector<weft::join_handle<void>> all;
+        const auto start = clock::now() + 5ms;
+        for (std::size_t i = 0; i < n; ++i)
+          all.push_back(weft::spawn([&, i] {
+            who[i] = weft::wait::current_task();
+            weft::sleep_until(start + i * 2ms);
+            ++woken;
+            support::hold_worker_until([&] { return woken.load() == n; });
+          }));
+        for (auto& w : who) until([&] { return is_parked(w.load()) || woken.load() != 0; });
+        support::hold_worker_until([&] { return woken.load() == n; });
+        for (auto& h : all) h.join();
+      });
+      EXPECT_EQ(woken.load(), n);
+    }
+}
+
 // All timers lie on one worker, which is stuck; the others come and go meanwhile.
 // req: BZ-11
 TEST(Sleep, many_timers_of_a_stuck_worker_fire_while_the_others_work_and_sleep_in_turns) {

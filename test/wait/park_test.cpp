@@ -247,6 +247,128 @@ TEST(Park, after_the_commit_the_next_stack_goes_on_and_the_parked_one_stands_sti
   waiter.join();
 }
 
+// A chosen moment of the park: the waitable's own calls come at all of them.
+enum class moment { first_look, before_parking, parking, committed };
+constexpr moment moments[] = {moment::first_look, moment::before_parking, moment::parking, moment::committed};
+
+class stepper final : public wait::waitable {
+ public:
+  enum class act { cancel, complete };
+  stepper(task::record& waiter, moment when, act what) : waiter_(waiter), when_(when), what_(what) {}
+
+  bool try_complete() noexcept override {
+    const bool is_over = completed_;
+    at(moment::first_look, phase::active);
+    return is_over;
+  }
+  bool publish(wait::node& n) noexcept override {
+    if (completed_) return false;
+    node_ = &n;
+    at(moment::parking, phase::parking);
+    return true;
+  }
+  void unpublish(wait::node&) noexcept override { node_ = nullptr; }
+  void lock() noexcept override {
+    lock_.acquire();
+    at(moment::before_parking, phase::active);
+  }
+  void unlock() noexcept override {
+    if (node_ != nullptr) at(moment::committed, phase::parked);
+    lock_.release();
+  }
+  [[nodiscard]] std::uintptr_t order_key() const noexcept override { return 0; }
+  [[nodiscard]] const char* reason() const noexcept override { return "stepper"; }
+  [[nodiscard]] const void* object() const noexcept override { return this; }
+  [[nodiscard]] bool acted() const { return acted_; }
+
+ private:
+  void at(moment now, phase expected) noexcept {
+    if (now != when_ || acted_) return;
+    acted_ = true;
+    EXPECT_EQ(state_word::phase_of(waiter_.word.load()), expected);
+    if (what_ == act::cancel) return wait::cancel(waiter_);
+    completed_ = true;
+    if (node_ == nullptr || !wait::claim(*node_, task::wake_reason::data)) return;
+    task::parkable& who = *std::exchange(node_, nullptr)->who;
+    wait::resume(who);
+  }
+  task::record& waiter_;
+  const moment when_;
+  const act what_;
+  base::lock lock_;
+  wait::node* node_ = nullptr;
+  bool completed_ = false;
+  bool acted_ = false;
+};
+
+// req: LS-P1 LS-P2 LS-P3
+TEST(Park, a_cancellation_at_each_step_of_the_park_ends_it_once) {
+  support::watchdog guard(20s, "cancellation at each step");
+  for (const moment when : moments) {
+    SCOPED_TRACE(static_cast<int>(when));
+    watched_runtime rt(1);
+    auto h = rt->spawn([when] {
+      stepper s(*wait::current_task(), when, stepper::act::cancel);
+      wait::node n;
+      EXPECT_EQ(wait::fiber_wait(s, n, {}), wait::outcome::cancelled);
+      EXPECT_TRUE(s.acted());
+      EXPECT_FALSE(n.linked);
+      const weft::this_task::shield still_alive;
+      weft::sleep_for(1ms);
+    });
+    h.join();
+  }
+}
+
+// req: LS-P1 LS-P2
+TEST(Park, a_wake_at_each_step_of_the_park_ends_it_once) {
+  support::watchdog guard(20s, "a wake at each step");
+  for (const moment when : moments) {
+    SCOPED_TRACE(static_cast<int>(when));
+    watched_runtime rt(1);
+    const weft::runtime_statistics s = rt->run([&] {
+      stepper w(*wait::current_task(), when, stepper::act::complete);
+      wait::node n;
+      EXPECT_EQ(wait::fiber_wait(w, n, {}), wait::outcome::completed);
+      EXPECT_TRUE(w.acted());
+      return rt->statistics();
+    });
+    EXPECT_EQ(s.parks, when >= moment::parking ? 1u : 0u);
+  }
+}
+
+// The question of park_if is asked twice: RUNNING, and PARKING.
+// req: LS-P1 LS-P2 CC-5
+TEST(Park, an_unpark_or_a_cancellation_during_each_question_of_park_if_is_not_lost) {
+  support::watchdog guard(20s, "park_if");
+  for (const int question : {1, 2})
+    for (const bool by_cancel : {false, true}) {
+      SCOPED_TRACE(testing::Message() << question << (by_cancel ? " cancel" : " unpark"));
+      watched_runtime rt(1);
+      struct door {
+        int question;
+        bool by_cancel;
+        mutable int asked = 0;
+        [[nodiscard]] bool load() const {
+          if (++asked == question) {
+            EXPECT_EQ(state_word::phase_of(wait::current_task()->word.load()),
+                      question == 1 ? phase::active : phase::parking);
+            if (by_cancel)
+              weft::this_task::ref().cancel();
+            else
+              weft::this_task::ref().unpark();
+          }
+          return true;
+        }
+      };
+      auto h = rt->spawn([&] { weft::park_if(door{question, by_cancel}, true); });
+      if (by_cancel)
+        EXPECT_THROW(h.join(), weft::task_cancelled);
+      else
+        h.join();
+    }
+}
+
 // req: LS-W1 LS-P1
 TEST(Park, a_wait_that_publish_turns_down_goes_on_without_a_switch) {
   watched_runtime rt(1);

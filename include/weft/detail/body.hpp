@@ -97,7 +97,7 @@ class body {
 
   template <class From>
   explicit body(From&& f) : closure_(std::forward<From>(f)) {}
-  ~body() {}  // the closure goes in run() or fail()
+  ~body() {}  // the closure goes in destroy_closure() or fail()
   body(const body&) = delete;
   body& operator=(const body&) = delete;
 
@@ -111,7 +111,9 @@ class body {
     std::destroy_at(self);
     return unclaimed;
   }
-  static constexpr operations ops{&run_body, &fail_body, &dispose_body};
+  static void destroy_closure(void* p) noexcept { std::destroy_at(&static_cast<body*>(p)->closure_); }
+  static constexpr operations ops{&run_body, std::is_trivially_destructible_v<F> ? nullptr : &destroy_closure, &fail_body,
+                                  &dispose_body};
 
  private:
   ended run() noexcept {
@@ -123,7 +125,6 @@ class body {
     } catch (...) {
       result_.set_error(std::current_exception());
     }
-    std::destroy_at(&closure_);
     return how;
   }
   void fail(std::exception_ptr why) noexcept {

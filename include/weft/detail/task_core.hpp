@@ -26,7 +26,8 @@ enum class ended : std::uint8_t { done, cancelled };
 
 // What the core calls on the typed body behind a record.
 struct operations {
-  ended (*run)(void* body) noexcept;                          // runs the closure, keeps result or exception, destroys it
+  ended (*run)(void* body) noexcept;                          // runs the closure, keeps result or exception
+  void (*destroy_closure)(void* body) noexcept;               // after run, shielded; nullptr if there is nothing to do
   void (*fail)(void* body, std::exception_ptr why) noexcept;  // never ran: keeps the exception, destroys the closure
   std::exception_ptr (*dispose)(void* body) noexcept;         // destroys an unclaimed result; returns an unclaimed exception
 };
