@@ -20,7 +20,6 @@
 namespace {
 
 using namespace std::chrono_literals;
-using support::scaled;
 namespace base = weft::base;
 namespace context = weft::context;
 
@@ -152,7 +151,7 @@ TEST(Memory, a_map_that_fails_at_the_nth_call_costs_an_exception_at_most_and_lea
 // req: W-9
 TEST(Memory, an_advice_or_protection_that_fails_at_the_nth_call_costs_an_exception_at_most_and_leaks_nothing) {
   support::watchdog guard(280s);
-  fails_cleanly_at_every(unreliable_memory::refused_other, unreliable_memory::others, static_cast<long>(scaled(100)));
+  fails_cleanly_at_every(unreliable_memory::refused_other, unreliable_memory::others, support::under_asan || support::under_tsan ? 20 : 100);
 }
 
 // req: W-9

