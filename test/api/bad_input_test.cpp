@@ -71,8 +71,9 @@ TEST(BadInput, options_out_of_range_are_named_with_their_value_and_their_range) 
   EXPECT_THAT(complaint<std::invalid_argument>([] { weft::runtime rt(options{.workers = 1, .max_stacks = 0}); }),
               AllOf(HasSubstr("max_stacks"), HasSubstr("at least 1")));
   for (const std::size_t bad : {0, 7, 9, 100, 65'537, 131'072})
-    EXPECT_THAT(complaint<std::invalid_argument>([&] { weft::runtime rt(options{.workers = 1, .queue_capacity = bad}); }),
-                AllOf(HasSubstr("queue_capacity"), HasSubstr("power of two")));
+    EXPECT_THAT(
+        complaint<std::invalid_argument>([&] { weft::runtime rt(options{.workers = 1, .queue_capacity = bad}); }),
+        AllOf(HasSubstr("queue_capacity"), HasSubstr("power of two")));
   EXPECT_THAT(complaint<std::invalid_argument>([] { weft::runtime rt(options{.workers = 1, .steal_scan = 0}); }),
               AllOf(HasSubstr("steal_scan"), HasSubstr("stealing")));
 }
@@ -83,8 +84,10 @@ TEST(BadInput, options_at_the_ends_of_their_ranges_work) {
   for (const weft::runtime_options& o :
        {weft::runtime_options{.workers = 2, .stack_size = weft::context::smallest_stack},
         weft::runtime_options{.workers = 2, .stack_size = weft::context::largest_stack},
-        weft::runtime_options{.workers = 2, .queue_capacity = 8}, weft::runtime_options{.workers = 2, .queue_capacity = 65'536},
-        weft::runtime_options{.workers = 2, .stack_cache_bytes = 0}, weft::runtime_options{.workers = 2, .steal_scan = 1'000},
+        weft::runtime_options{.workers = 2, .queue_capacity = 8},
+        weft::runtime_options{.workers = 2, .queue_capacity = 65'536},
+        weft::runtime_options{.workers = 2, .stack_cache_bytes = 0},
+        weft::runtime_options{.workers = 2, .steal_scan = 1'000},
         weft::runtime_options{.workers = 2, .stealing = false}}) {
     weft::runtime rt(o);
     std::vector<weft::join_handle<int>> all;
@@ -137,7 +140,8 @@ TEST(BadInput, a_null_function_is_refused) {
   watched_runtime rt(1);
   void (*const null)() = nullptr;
   EXPECT_THAT(complaint<weft::usage_error>([&] { (void)rt->spawn(null); }), HasSubstr("null function"));
-  EXPECT_THAT(complaint<weft::usage_error>([&] { (void)rt->spawn(std::function<int()>()); }), HasSubstr("nothing to run"));
+  EXPECT_THAT(complaint<weft::usage_error>([&] { (void)rt->spawn(std::function<int()>()); }),
+              HasSubstr("nothing to run"));
   EXPECT_THAT(complaint<weft::usage_error>([&] { (void)rt->spawn({.name = "x"}, std::function<void()>()); }),
               HasSubstr("null function"));
   EXPECT_THROW(weft::run({.workers = 1}, std::function<int()>()), weft::usage_error);

@@ -234,12 +234,13 @@ TEST_F(Callable, anything_may_be_thrown) {
   EXPECT_THROW(rt_->spawn([] { throw std::make_shared<int>(1); }).join(), std::shared_ptr<int>);
   try {
     rt_->spawn([] {
-      try {
-        throw std::runtime_error("inner");
-      } catch (...) {
-        std::throw_with_nested(std::logic_error("outer"));
-      }
-    }).join();
+         try {
+           throw std::runtime_error("inner");
+         } catch (...) {
+           std::throw_with_nested(std::logic_error("outer"));
+         }
+       })
+        .join();
     ADD_FAILURE();
   } catch (const std::logic_error& e) {
     EXPECT_STREQ(e.what(), "outer");

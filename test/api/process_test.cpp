@@ -47,8 +47,7 @@ child_report collect(pid_t child, int fd) {
   for (ssize_t n = 0; (n = ::read(fd, buffer, sizeof buffer)) > 0 || (n < 0 && errno == EINTR);)
     if (n > 0) r.said.append(buffer, static_cast<std::size_t>(n));
   ::close(fd);
-  while (::waitpid(child, &r.status, 0) < 0 && errno == EINTR) {
-  }
+  while (::waitpid(child, &r.status, 0) < 0 && errno == EINTR) {}
   return r;
 }
 
@@ -127,9 +126,8 @@ TEST(Process, a_forked_child_that_spawns_or_joins_is_refused_with_words) {
 TEST(Process, weft_spawn_in_a_child_forked_by_a_task_says_that_it_was_forked) {
   support::watchdog guard(60s);
   watched_runtime rt(1);
-  const child_report r = rt->run([] {
-    return fork_and([](int fd) { say(fd, complaint([] { (void)weft::spawn([] {}); })); });
-  });
+  const child_report r =
+      rt->run([] { return fork_and([](int fd) { say(fd, complaint([] { (void)weft::spawn([] {}); })); }); });
   EXPECT_TRUE(r.exited_with(0));
   EXPECT_THAT(r.said, HasSubstr("fork"));
 }
@@ -152,16 +150,16 @@ TEST(ProcessNoTsan, a_forked_child_may_make_a_runtime_of_its_own) {
   const auto in_child = [](int fd) {
     weft::runtime mine({.workers = 2});
     say(fd, std::to_string(mine.run([] {
-      weft::sleep_for(1ms);
-      return weft::spawn([] { return 9; }).join();
-    })));
+          weft::sleep_for(1ms);
+          return weft::spawn([] { return 9; }).join();
+        })));
   };
   EXPECT_EQ(fork_and(in_child).said, "9");
   EXPECT_EQ(rt->run([&] { return fork_and(in_child); }).said, "9");
 }
 
 // req: W-8
-TEST(Process, a_forked_child_lets_go_of_the_parents_runtime_without_waiting_for_anybody) {
+TEST(ProcessNoTsan, a_forked_child_lets_go_of_the_parents_runtime_without_waiting_for_anybody) {
   support::watchdog guard(60s);
   auto rt = std::make_unique<weft::runtime>(weft::runtime_options{.workers = 2});
   base::atomic<bool> go{false};
@@ -254,9 +252,9 @@ TEST_F(ProcessDeathTest, a_runtime_destroyed_by_one_of_its_own_tasks_is_reported
 TEST(Process, signals_handled_while_tasks_run_disturb_nobody) {
   support::watchdog guard(60s);
   static base::atomic<std::size_t> handled{0};
-  struct sigaction ours {};
+  struct sigaction ours{};
   ours.sa_handler = [](int) { handled.fetch_add(1, base::relaxed); };  // no SA_RESTART: system calls return EINTR
-  struct sigaction before {};
+  struct sigaction before{};
   ASSERT_EQ(::sigaction(SIGUSR1, &ours, &before), 0);
   support::at_worker_counts([](std::size_t workers) {
     watched_runtime rt(workers);
@@ -296,13 +294,13 @@ TEST(Process, signals_handled_while_tasks_run_disturb_nobody) {
 TEST(Process, a_signal_sent_to_a_worker_runs_its_handler_on_the_stack_of_the_task_and_goes_on) {
   support::watchdog guard(60s);
   static base::atomic<int> handled{0};
-  struct sigaction ours {};
+  struct sigaction ours{};
   ours.sa_handler = [](int) {
     volatile char scratch[2'000];
     std::memset(const_cast<char*>(scratch), 1, sizeof scratch);
     ++handled;
   };
-  struct sigaction before {};
+  struct sigaction before{};
   ASSERT_EQ(::sigaction(SIGUSR2, &ours, &before), 0);
   weft::run({.workers = 1}, [] {
     for (int i = 1; i <= 100; ++i) {

@@ -47,7 +47,8 @@ TEST(Runtime, run_returns_only_when_the_last_detached_task_has_ended) {
           weft::spawn([&] {  // and what they spawn at their end
             weft::sleep_for(2ms);
             ++ended;
-          }).detach();
+          })
+              .detach();
           ++ended;
         }).detach();
     });
@@ -116,7 +117,7 @@ TEST(Runtime, four_at_once_do_not_mix_their_tasks) {
   base::atomic<std::size_t> strangers{0};
   std::vector<weft::join_handle<std::size_t>> handles;
   for (std::size_t r = 0; r < runtimes; ++r)
-    handles.push_back((*all[r])->spawn([&, r, n] {
+    handles.push_back((*all[r])->spawn([&, r] {
       std::size_t sum = 0;
       for (std::size_t i = 0; i < n; ++i)
         sum += weft::spawn([&, r] {
@@ -215,9 +216,9 @@ TEST(Runtime, after_shutdown_began_a_spawn_from_outside_is_refused_and_one_from_
   base::atomic<bool> go{false};
   base::atomic<bool> child_ran{false};
   rt->spawn([&] {
-    until([&] { return go.load(); });
-    weft::spawn([&] { child_ran = true; }).join();
-  }).detach();
+      until([&] { return go.load(); });
+      weft::spawn([&] { child_ran = true; }).join();
+    }).detach();
   std::thread stopper([&] { rt->shutdown(); });
   until([&] { return !rt.core().accepts(); });
   try {
@@ -269,9 +270,9 @@ TEST(Runtime, shutdown_may_be_called_again_and_by_several) {
   watched_runtime rt(2);
   base::atomic<bool> ended{false};
   rt->spawn([&] {
-    weft::sleep_for(10ms);
-    ended = true;
-  }).detach();
+      weft::sleep_for(10ms);
+      ended = true;
+    }).detach();
   std::vector<std::thread> threads;
   for (int i = 0; i < 3; ++i)
     threads.emplace_back([&] {

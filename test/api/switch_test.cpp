@@ -78,15 +78,16 @@ constexpr int not_available = 43;
 // req: CSP-1
 TEST(SwitchNoTsanNoAsanDeathTest, tasks_switch_without_any_system_call) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
-  EXPECT_EXIT(switch_without_system_calls(),
-              [](int status) {
-                if (WIFEXITED(status) && WEXITSTATUS(status) == not_available) {
-                  std::fputs("no seccomp here: the question stays open\n", stderr);
-                  return true;
-                }
-                return WIFEXITED(status) && WEXITSTATUS(status) == done;
-              },
-              "");
+  EXPECT_EXIT(
+      switch_without_system_calls(),
+      [](int status) {
+        if (WIFEXITED(status) && WEXITSTATUS(status) == not_available) {
+          std::fputs("no seccomp here: the question stays open\n", stderr);
+          return true;
+        }
+        return WIFEXITED(status) && WEXITSTATUS(status) == done;
+      },
+      "");
 }
 
 // req: CSP-1

@@ -28,14 +28,15 @@ class UnhandledDeathTest : public testing::Test {
 
 // req: BZ-8 CSP-14
 TEST_F(UnhandledDeathTest, without_a_handler_it_is_reported_by_name_and_ends_the_process) {
-  EXPECT_EXIT(weft::run({.workers = 2},
-                        [] {
-                          weft::spawn({.name = "fetcher"}, [] { throw std::runtime_error("no route to host"); }).detach();
-                          weft::sleep_for(10s);
-                        }),
-              testing::KilledBySignal(SIGABRT),
-              "task \"fetcher\" \\(#[0-9]+\\) ended with an exception that nobody takes: no route to host(.|\n)*"
-              "join\\(\\) it(.|\n)*on_unhandled_exception");
+  EXPECT_EXIT(
+      weft::run({.workers = 2},
+                [] {
+                  weft::spawn({.name = "fetcher"}, [] { throw std::runtime_error("no route to host"); }).detach();
+                  weft::sleep_for(10s);
+                }),
+      testing::KilledBySignal(SIGABRT),
+      "task \"fetcher\" \\(#[0-9]+\\) ended with an exception that nobody takes: no route to host(.|\n)*"
+      "join\\(\\) it(.|\n)*on_unhandled_exception");
 }
 
 // req: BZ-8
@@ -175,9 +176,9 @@ TEST(Unhandled, the_destructor_of_a_result_that_nobody_takes_may_suspend_without
     weft::runtime rt({.workers = 1});
     base::atomic<bool> detached{false};
     rt.spawn([&] {
-      until([&] { return detached.load(); });
-      return slow_to_go();
-    }).detach();
+        until([&] { return detached.load(); });
+        return slow_to_go();
+      }).detach();
     detached = true;
     until([] { return waits.load(); });
     rt.run([&] { others_ran = !over.load(); });

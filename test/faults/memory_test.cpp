@@ -103,11 +103,8 @@ struct outcome {
 void use(weft::runtime& rt, outcome& o) {
   o.burst(50, [&](std::size_t size, auto f) { return rt.spawn({.stack_size = size}, f); });
   try {
-    rt.run([&] {
-      o.burst(1'000, [&](std::size_t size, auto f) { return weft::spawn({.stack_size = size}, f); });
-    });
-  } catch (const std::bad_alloc&) {
-  }
+    rt.run([&] { o.burst(1'000, [&](std::size_t size, auto f) { return weft::spawn({.stack_size = size}, f); }); });
+  } catch (const std::bad_alloc&) {}
 }
 
 // For n = 0, 1, … until a whole life of a runtime makes fewer calls than n.
@@ -151,7 +148,8 @@ TEST(Memory, a_map_that_fails_at_the_nth_call_costs_an_exception_at_most_and_lea
 // req: W-9
 TEST(Memory, an_advice_or_protection_that_fails_at_the_nth_call_costs_an_exception_at_most_and_leaks_nothing) {
   support::watchdog guard(280s);
-  fails_cleanly_at_every(unreliable_memory::refused_other, unreliable_memory::others, support::under_asan || support::under_tsan ? 20 : 100);
+  fails_cleanly_at_every(unreliable_memory::refused_other, unreliable_memory::others,
+                         support::under_asan || support::under_tsan ? 20 : 100);
 }
 
 // req: W-9

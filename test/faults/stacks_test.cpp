@@ -38,8 +38,7 @@ TEST(Stacks, with_few_stacks_all_tasks_run_in_the_end_and_none_fails) {
       for (std::size_t i = 0; i < n; ++i)
         all.push_back(rt->spawn([&, i] {
           const std::size_t here = ++now;
-          for (std::size_t seen = most.load(); seen < here && !most.compare_exchange_weak(seen, here);) {
-          }
+          for (std::size_t seen = most.load(); seen < here && !most.compare_exchange_weak(seen, here);) {}
           if (i % 3 == 0) weft::yield();
           if (i % 50 == 0) weft::sleep_for(100us);
           --now;
@@ -76,8 +75,7 @@ TEST(Stacks, the_limit_holds_at_every_moment) {
     EXPECT_LE(most, stacks + 64 * workers);
     for (auto& h : all) try {
         h.join();
-      } catch (const std::bad_alloc&) {
-      }
+      } catch (const std::bad_alloc&) {}
   });
 }
 

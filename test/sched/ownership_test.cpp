@@ -133,7 +133,7 @@ TEST(Ownership, ATaskWokenWhileItParksIsResumedOnceAndOnlyWhenItsContextIsSaved)
     std::vector<pair_state> states(pairs);
     for (int p = 0; p < pairs; ++p) {
       pair_state& s = states[static_cast<std::size_t>(p)];
-      auto parker = rt->spawn([&wrong, &s, rounds] {
+      auto parker = rt->spawn([&wrong, &s] {
         presence here;
         const footprint mark;
         while (!s.parker) weft::yield();
@@ -149,7 +149,7 @@ TEST(Ownership, ATaskWokenWhileItParksIsResumedOnceAndOnlyWhenItsContextIsSaved)
       });
       const weft::task_ref ref = parker.ref();
       all.push_back(std::move(parker));
-      all.push_back(rt->spawn([&s, ref, rounds] {
+      all.push_back(rt->spawn([&s, ref] {
         s.parker = ref;
         for (std::size_t i = 1; i <= rounds; ++i) {
           while (s.asked.load() < i) weft::yield();

@@ -82,8 +82,7 @@ TEST(Wheel, each_timer_fires_at_its_time_or_at_most_a_tick_later_whatever_its_di
       for (const time_ns now : looks) {
         // Sleeping until what the wheel says must not make anybody late.
         const time_ns said = w.next_deadline();
-        for (const auto& s : all)
-          ASSERT_TRUE(s->is_woken() || said < s->t.deadline + one_tick);
+        for (const auto& s : all) ASSERT_TRUE(s->is_woken() || said < s->t.deadline + one_tick);
         woken += w.fire(now, here);
         for (const auto& s : all) {
           ASSERT_TRUE(s->t.deadline <= now || !s->is_woken()) << "early";

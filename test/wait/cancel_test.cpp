@@ -32,7 +32,9 @@ namespace wait = weft::wait;
 static_assert(!std::is_base_of_v<std::exception, weft::cancelled>);
 static_assert(std::is_base_of_v<std::exception, weft::task_cancelled>);
 
-bool is_parked(const weft::task::record* t) { return t != nullptr && state_word::phase_of(t->word.load()) == phase::parked; }
+bool is_parked(const weft::task::record* t) {
+  return t != nullptr && state_word::phase_of(t->word.load()) == phase::parked;
+}
 
 // Counts its own destructions.
 struct tally {
@@ -92,9 +94,7 @@ TEST(Cancel, a_task_parked_in_a_join_ends_at_once_with_its_destructors_run) {
   at_worker_counts([](std::size_t workers) {
     watched_runtime other(1);
     base::atomic<bool> go{false};
-    auto slow = other->spawn([&] {
-      until([&] { return go.load(); });
-    });
+    auto slow = other->spawn([&] { until([&] { return go.load(); }); });
     is_cancelled_while_parked(workers, [&] { slow.join(); });
     go = true;
   });
@@ -317,9 +317,9 @@ TEST(Cancel, while_a_task_unwinds_its_suspension_points_act_as_shielded) {
         weft::sleep_for(5ms);
         slept = std::chrono::steady_clock::now() - from >= 5ms;
         joined = weft::spawn([] {
-          weft::yield();
-          return true;
-        }).join();
+                   weft::yield();
+                   return true;
+                 }).join();
       }
     };
     auto h = rt->spawn([&] {
@@ -455,13 +455,13 @@ TEST(Cancel, a_cancel_that_races_with_a_timer_ends_the_sleep_once) {
     for (std::size_t i = 0; i < n; ++i) {
       const auto when = std::chrono::steady_clock::now() + 500us;
       auto h = rt->spawn([when] { weft::sleep_until(when); });
-      while (std::chrono::steady_clock::now() < when - 100us + std::chrono::microseconds(i % 300)) std::this_thread::yield();
+      while (std::chrono::steady_clock::now() < when - 100us + std::chrono::microseconds(i % 300))
+        std::this_thread::yield();
       h.cancel();
       try {
         h.join();
         EXPECT_GE(std::chrono::steady_clock::now(), when);
-      } catch (const weft::task_cancelled&) {
-      }
+      } catch (const weft::task_cancelled&) {}
       ++ends;
     }
     EXPECT_EQ(ends, n);

@@ -27,7 +27,9 @@ using weft::task::state_word;
 namespace base = weft::base;
 namespace wait = weft::wait;
 
-bool is_parked(const weft::task::record* t) { return t != nullptr && state_word::phase_of(t->word.load()) == phase::parked; }
+bool is_parked(const weft::task::record* t) {
+  return t != nullptr && state_word::phase_of(t->word.load()) == phase::parked;
+}
 
 // req: CC-6
 TEST(Join, a_task_joins_a_task_before_and_after_its_end) {
@@ -179,7 +181,7 @@ TEST(Join, a_join_by_a_task_that_races_with_the_end_gets_the_result) {
     constexpr std::size_t joiners = 4;
     std::vector<weft::join_handle<std::size_t>> all;
     for (std::size_t k = 0; k < joiners; ++k)
-      all.push_back(rt->spawn([n] {
+      all.push_back(rt->spawn([] {
         std::size_t sum = 0;
         for (std::size_t i = 0; i < n; ++i) {
           auto h = weft::spawn([i] {

@@ -208,8 +208,8 @@ class witness final : public wait::waitable {
   void note(const char* call) {
     const auto* here = static_cast<const std::byte*>(__builtin_frame_address(0));
     const weft::context::stack* s = waiter_.stack;
-    sights_.push_back({call, state_word::phase_of(waiter_.word.load()),
-                       s != nullptr && here >= s->base && here < s->base + s->size});
+    sights_.push_back(
+        {call, state_word::phase_of(waiter_.word.load()), s != nullptr && here >= s->base && here < s->base + s->size});
   }
   task::record& waiter_;
   base::lock lock_;

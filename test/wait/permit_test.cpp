@@ -25,7 +25,9 @@ using weft::task::state_word;
 namespace base = weft::base;
 namespace wait = weft::wait;
 
-bool is_parked(const weft::task::record* t) { return t != nullptr && state_word::phase_of(t->word.load()) == phase::parked; }
+bool is_parked(const weft::task::record* t) {
+  return t != nullptr && state_word::phase_of(t->word.load()) == phase::parked;
+}
 
 // req: CC-5
 TEST(Permit, an_unpark_before_park_if_makes_it_return_at_once) {

@@ -58,8 +58,7 @@ TEST(Suspension, an_initializer_that_does_not_suspend_or_that_threw_is_fine) {
     };
     try {
       static const throws never;
-    } catch (int) {
-    }
+    } catch (int) {}
     EXPECT_EQ(base::static_initializers_running(), 0);
     weft::yield();
     weft::sleep_for(1ms);
