@@ -192,7 +192,7 @@ TEST(Draining, ATaskThatOnlyYieldsLeavesItsDrainingWorker) {
 }
 
 // req: BZ-5 LS-K2
-TEST(Draining, ARuntimeWithADeadWorkerIsAsIdleAsOneWithout) {
+TEST(DrainingNoTsan, ARuntimeWithADeadWorkerIsAsIdleAsOneWithout) {  // TSan has a thread of its own
   support::watchdog guard(60s, "an idle runtime with a dead worker");
   support::watched_runtime rt(3);
   until_asleep(rt, 3);

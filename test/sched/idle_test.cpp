@@ -39,7 +39,8 @@ testing::AssertionResult becomes_silent() {
 }
 
 // req: BZ-5
-TEST(Idle, ARuntimeWithoutTasksUsesNoCpuAndMakesNoSystemCalls) {
+// TSan has a thread of its own that wakes up.
+TEST(IdleNoTsan, ARuntimeWithoutTasksUsesNoCpuAndMakesNoSystemCalls) {
   support::watchdog guard(100s, "an idle runtime");
   support::watched_runtime one(1);
   support::watched_runtime several(4);
@@ -54,7 +55,7 @@ TEST(Idle, ARuntimeWithoutTasksUsesNoCpuAndMakesNoSystemCalls) {
 }
 
 // req: BZ-5
-TEST(Idle, ParkedTasksAndFarAwayTimersCostNothingEither) {
+TEST(IdleNoTsan, ParkedTasksAndFarAwayTimersCostNothingEither) {
   support::watchdog guard(100s, "a runtime full of waiting tasks");
   support::watched_runtime rt(4);
   weft::base::atomic<bool> never{false};

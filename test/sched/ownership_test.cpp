@@ -128,7 +128,7 @@ TEST(Ownership, ATaskWokenWhileItParksIsResumedOnceAndOnlyWhenItsContextIsSaved)
     struct pair_state {
       weft::base::atomic<std::size_t> asked{0};
       weft::base::atomic<std::size_t> answered{0};
-      weft::task_ref parker;
+      weft::base::atomic<bool> waker_is_up{false};
     };
     std::vector<pair_state> states(pairs);
     for (int p = 0; p < pairs; ++p) {
@@ -136,7 +136,7 @@ TEST(Ownership, ATaskWokenWhileItParksIsResumedOnceAndOnlyWhenItsContextIsSaved)
       auto parker = rt->spawn([&wrong, &s] {
         presence here;
         const footprint mark;
-        while (!s.parker) weft::yield();
+        while (!s.waker_is_up.load()) weft::yield();
         here.enter();
         for (std::size_t i = 1; i <= rounds; ++i) {
           s.asked.store(i);  // from here on the waker may come: before, while and after we park
@@ -150,7 +150,7 @@ TEST(Ownership, ATaskWokenWhileItParksIsResumedOnceAndOnlyWhenItsContextIsSaved)
       const weft::task_ref ref = parker.ref();
       all.push_back(std::move(parker));
       all.push_back(rt->spawn([&s, ref] {
-        s.parker = ref;
+        s.waker_is_up.store(true);
         for (std::size_t i = 1; i <= rounds; ++i) {
           while (s.asked.load() < i) weft::yield();
           s.answered.store(i);

@@ -1,5 +1,5 @@
 // Spawn and join, ten million times: memory does not grow after the first hundred thousand.
-// ctest: timeout=280
+// ctest: notsan timeout=280
 #include <gtest/gtest.h>
 
 #include <weft/weft.hpp>
