@@ -31,7 +31,7 @@ std::uint16_t colour_of(std::size_t slot) noexcept {
 region::region(std::size_t capacity, std::size_t stack_size, std::size_t records_bytes, guard_keeper& guards) noexcept
     : capacity_(capacity),
       stack_size_(stack_size),
-      stride_(guards.size() + stack_size),
+      stride_(slot_stride(guards.size(), stack_size)),
       records_bytes_(records_bytes),
       guards_(guards) {}
 
@@ -89,7 +89,7 @@ stack* region::take() noexcept {
   if (used_ == capacity_) return nullptr;
   auto* slot = reinterpret_cast<std::byte*>(begin_.load(base::relaxed)) + used_ * stride_;
   auto* s = new (&records()[used_]) stack;
-  s->base = slot + guards_.size();
+  s->base = slot + (stride_ - stack_size_);
   s->size = stack_size_;
   s->home = this;
   s->colour = colour_of(used_);

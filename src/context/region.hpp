@@ -12,8 +12,16 @@
 
 #include "base/atomic.hpp"
 #include "context/stack.hpp"
+#include "context/system_memory.hpp"
 
 namespace weft::inline v1::context {
+
+// The distance between two slots: guard and stack, and one page more if that makes the number of pages odd. With a power of two
+// the uppermost pages of all stacks, the ones in use, would fall into two of the TLB's 128 sets.
+[[nodiscard]] inline std::size_t slot_stride(std::size_t guard_size, std::size_t stack_size) noexcept {
+  const std::size_t both = guard_size + stack_size;
+  return both / page_size() % 2 == 0 ? both + page_size() : both;
+}
 
 class alignas(base::cache_line) region {
  public:

@@ -101,7 +101,7 @@ region* shelf::find_room() noexcept {
 }
 
 region* shelf::grow() noexcept {
-  const std::size_t stride = stack_size_ + guards_->size();
+  const std::size_t stride = slot_stride(guards_->size(), stack_size_);
   std::size_t capacity = youngest_ == nullptr ? first_capacity : youngest_->capacity() * 2;
   capacity = std::clamp(std::min(capacity, largest_region / stride), std::size_t{1}, largest_capacity);
   region* r = nullptr;

@@ -34,12 +34,13 @@ class global_queue {
     push(std::move(one));
   }
 
-  // One worker's fair share of what is there: between min_batch and max_batch, as far as there are tasks.
-  [[nodiscard]] chain<Task> take_share(std::size_t workers) noexcept {
+  // One worker's fair share of what is there: between min_batch and max_batch, as far as there are tasks, and at most `most`.
+  [[nodiscard]] chain<Task> take_share(std::size_t workers, std::size_t most = max_batch) noexcept {
     chain<Task> share;
     if (size() == 0) return share;
     base::lock_guard guard(lock_);
     std::size_t n = std::clamp(tasks_.size() / std::max<std::size_t>(workers, 1), min_batch, max_batch);
+    n = std::min(n, most);
     while (n-- > 0) {
       Task* t = tasks_.pop_front();
       if (t == nullptr) break;

@@ -107,7 +107,13 @@ void worker::accept_woken_batch(chain<record>&& batch) noexcept {
 void worker::accept_batch(chain<record>&& batch) noexcept {
   const bool several = batch.size() > 1;
   chain<record> overflow;
-  while (record* t = batch.pop_front()) woken_.push(t, overflow);
+  while (record* t = batch.pop_front()) {
+    // Those that never ran are started one after the other, not all before anything else: each start costs a stack.
+    if (t->stack != nullptr)
+      woken_.push(t, overflow);
+    else
+      fresh_.push(t, overflow);
+  }
   spill(overflow);
   if (several)
     tell();
@@ -118,12 +124,17 @@ void worker::accept_batch(chain<record>&& batch) noexcept {
 record* worker::from_inbox() noexcept {
   if (inbox_.empty()) return nullptr;
   WEFT_LOG(inbox, "worker %d empties its inbox", id_);
-  accept_batch(inbox_.take_all());
-  return woken_.pop();
+  chain<record> all = inbox_.take_all();
+  record* first = all.pop_front();
+  if (!all.empty()) accept_batch(std::move(all));
+  return first;
 }
 
+// A share of the global queue. While there are fresh tasks of our own just one, so that it does not starve: more would only
+// push as many of ours out again.
 record* worker::from_global() noexcept {
-  chain<record> share = scheduler_.global().take_share(scheduler_.worker_count());
+  const std::size_t most = fresh_.empty() ? global_queue<record>::max_batch : 1;
+  chain<record> share = scheduler_.global().take_share(scheduler_.worker_count(), most);
   record* first = share.pop_front();
   if (!share.empty()) accept_batch(std::move(share));
   return first;
@@ -181,16 +192,14 @@ record* worker::maintain() noexcept {
     stacks_.drain();
     scheduler_.retry_starved();
   }
-  switch (random_.below(3)) {
-    case 0:
-      if (record* t = fresh_.steal()) return t;
-      [[fallthrough]];
-    case 1:
-      if (record* t = from_global()) return t;
-      [[fallthrough]];
-    default:
-      return from_inbox();
-  }
+  // Rarely the oldest fresh task: each time a fork tree grows another branch at its root, whose stacks stay until it is done.
+  constexpr std::uint32_t oldest_fresh_every = 64;
+  if (++ticks_ % oldest_fresh_every == 0)
+    if (record* t = fresh_.steal()) return t;
+  if (ticks_ % 2 == 0)
+    if (record* t = from_inbox()) return t;
+  if (record* t = from_global()) return t;
+  return from_inbox();
 }
 
 // ---- switches ------------------------------------------------------------------------------------------------------

@@ -142,6 +142,7 @@ class alignas(base::cache_line) worker {
   const int id_;
   const bool alone_;  // the only worker: whatever it queues it will find itself
   base::random random_;
+  std::uint32_t ticks_ = 0;
   std::uint64_t next_id_ = 0;
   std::uint64_t last_id_ = 0;
   base::atomic<std::uint64_t> seen_dispatched_{0};  // the watchers' note about this worker, and when it was taken
