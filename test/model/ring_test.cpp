@@ -46,6 +46,7 @@ void turn(ring& r, int by) {
 
 }  // namespace
 
+// req: W-4
 MODEL_TEST(ring_owner_and_thief, .preemptions = 4) {
   items<4> all;
   watch_slots watch;
