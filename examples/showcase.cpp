@@ -48,8 +48,7 @@ void stealing() {
   for (int i = 0; i < 64; ++i)
     handles.push_back(weft::spawn([] {
       const auto until = clock_type::now() + 2ms;
-      while (clock_type::now() < until) {
-      }
+      while (clock_type::now() < until) {}
       return std::this_thread::get_id();
     }));
   const auto here = std::this_thread::get_id();
@@ -82,8 +81,8 @@ void cancelling() {
     }
   }
   // One that had not started yet when it was cancelled still runs to its first cancellation point.
-  std::printf("  1000 one-hour sleeps cancelled:       %.1f ms, %d cancelled, %d destructors run\n", ms_since(start), cancelled,
-              unwound.load());
+  std::printf("  1000 one-hour sleeps cancelled:       %.1f ms, %d cancelled, %d destructors run\n", ms_since(start),
+              cancelled, unwound.load());
 }
 
 }  // namespace

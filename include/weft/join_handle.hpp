@@ -54,7 +54,8 @@ class [[nodiscard]] join_handle {
  public:
   join_handle() noexcept = default;
   join_handle(join_handle&& other) noexcept
-      : task_(std::exchange(other.task_, nullptr)), outcome_(std::exchange(other.outcome_, nullptr)) {}
+      : task_(std::exchange(other.task_, nullptr)),
+        outcome_(std::exchange(other.outcome_, nullptr)) {}
   join_handle& operator=(join_handle&& other) noexcept {
     join_handle old(std::move(*this));
     task_ = std::exchange(other.task_, nullptr);
@@ -84,9 +85,7 @@ class [[nodiscard]] join_handle {
     }
   }
   // Waits for the end and leaves the result. Several may wait on one handle at the same time.
-  void wait(std::source_location where = std::source_location::current()) const {
-    detail::wait_for(checked(), where);
-  }
+  void wait(std::source_location where = std::source_location::current()) const { detail::wait_for(checked(), where); }
 
   [[nodiscard]] bool is_finished() const { return detail::is_finished(checked()); }
   void cancel() const { detail::request_cancel(checked()); }
@@ -103,7 +102,8 @@ class [[nodiscard]] join_handle {
 
   [[nodiscard]] detail::task_head* checked() const {
     if (task_ == nullptr)
-      detail::throw_usage("this join_handle is empty: the task was joined or detached before, or the handle was moved from");
+      detail::throw_usage(
+          "this join_handle is empty: the task was joined or detached before, or the handle was moved from");
     return task_;
   }
   T take(detail::ended how) {

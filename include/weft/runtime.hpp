@@ -27,13 +27,14 @@ struct attributes {
 };
 
 struct runtime_options {
-  std::size_t workers = 0;                                  // 0: WEFT_WORKERS, else what the process may use of the machine
-  std::size_t stack_size = std::size_t{192} << 10;          // usable bytes of a task's stack
-  std::size_t stack_cache_bytes = std::size_t{64} << 20;    // free stacks kept beyond this go back after 100 ms of idleness
-  std::size_t max_stacks = SIZE_MAX;                        // tasks that have started and not ended, at most
-  std::size_t queue_capacity = 256;                         // of a worker's own queues; a power of two, 8 to 65536
-  std::size_t steal_scan = 4;                               // victims a searching worker looks at before it pauses
-  bool stealing = true;                                     // false: a task stays with the worker that got it first
+  std::size_t workers = 0;  // 0: WEFT_WORKERS, else what the process may use of the machine
+  std::size_t stack_size = std::size_t{192} << 10;  // usable bytes of a task's stack
+  std::size_t stack_cache_bytes = std::size_t{64}
+                                  << 20;  // free stacks kept beyond this go back after 100 ms of idleness
+  std::size_t max_stacks = SIZE_MAX;  // tasks that have started and not ended, at most
+  std::size_t queue_capacity = 256;  // of a worker's own queues; a power of two, 8 to 65536
+  std::size_t steal_scan = 4;  // victims a searching worker looks at before it pauses
+  bool stealing = true;  // false: a task stays with the worker that got it first
   // Called for the exception of a task whose handle is gone; without it such an exception ends the process.
   std::function<void(std::string_view task, std::exception_ptr error)> on_unhandled_exception = {};
 };

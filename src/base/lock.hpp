@@ -45,7 +45,6 @@ class lock {
       futex_wake(address, 1);
   }
 
-
  private:
   void acquire_slow() noexcept;
   static void count_held(int change) noexcept;

@@ -24,8 +24,8 @@ void read_logged_topics() noexcept;
 }  // namespace weft::inline v1::base
 
 // The arguments are not evaluated while the topic is off.
-#define WEFT_LOG(topic_name, ...)                                              \
-  do {                                                                         \
-    if (::weft::base::logs(::weft::base::topic::topic_name)) [[unlikely]]      \
-      ::weft::base::log_line("weft: " #topic_name ": " __VA_ARGS__);           \
+#define WEFT_LOG(topic_name, ...)                                         \
+  do {                                                                    \
+    if (::weft::base::logs(::weft::base::topic::topic_name)) [[unlikely]] \
+      ::weft::base::log_line("weft: " #topic_name ": " __VA_ARGS__);      \
   } while (false)

@@ -27,7 +27,8 @@ class fresh_deque {
   static constexpr std::size_t default_capacity = 256;
 
   explicit fresh_deque(std::size_t capacity = default_capacity)  // a power of two, 2 at least
-      : mask_(capacity - 1), slots_(std::make_unique<base::atomic<Task*>[]>(capacity)) {}
+      : mask_(capacity - 1),
+        slots_(std::make_unique<base::atomic<Task*>[]>(capacity)) {}
   fresh_deque(const fresh_deque&) = delete;
   fresh_deque& operator=(const fresh_deque&) = delete;
 
@@ -94,7 +95,9 @@ class fresh_deque {
   [[nodiscard]] bool empty() const noexcept { return size() == 0; }
 
  private:
-  [[nodiscard]] std::size_t index(std::int64_t position) const noexcept { return static_cast<std::size_t>(position) & mask_; }
+  [[nodiscard]] std::size_t index(std::int64_t position) const noexcept {
+    return static_cast<std::size_t>(position) & mask_;
+  }
 
   alignas(base::cache_line) base::atomic<std::int64_t> top_{0};
   alignas(base::cache_line) base::atomic<std::int64_t> bottom_{0};

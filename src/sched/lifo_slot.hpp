@@ -29,7 +29,8 @@ class lifo_slot {
   [[nodiscard]] Task* steal() noexcept {
     Task* t = task_.load(base::relaxed);
     // Pairs with the release in put().
-    if (t == nullptr || !task_.compare_exchange_strong(t, nullptr, base::order<"lifo.steal">(base::acquire), base::relaxed))
+    if (t == nullptr ||
+        !task_.compare_exchange_strong(t, nullptr, base::order<"lifo.steal">(base::acquire), base::relaxed))
       return nullptr;
     return t;
   }

@@ -45,7 +45,8 @@ void scheduler::leave_to_parent() noexcept {
 
 void scheduler::refuse_forked_return() noexcept {
   base::fail(
-      "a forked child returned from the task that forked it; the runtime stays behind in the parent. Call exec or _exit "
+      "a forked child returned from the task that forked it; the runtime stays behind in the parent. Call exec or "
+      "_exit "
       "in the child");
 }
 

@@ -29,7 +29,8 @@ class ring {
   static constexpr std::uint32_t default_capacity = 256;
 
   explicit ring(std::uint32_t capacity = default_capacity)  // a power of two, 4 at least
-      : mask_(capacity - 1), slots_(std::make_unique<base::atomic<Task*>[]>(capacity)) {}
+      : mask_(capacity - 1),
+        slots_(std::make_unique<base::atomic<Task*>[]>(capacity)) {}
   ring(const ring&) = delete;
   ring& operator=(const ring&) = delete;
 
@@ -66,8 +67,7 @@ class ring {
       const std::uint64_t next = steal_of(head) == real ? pack(real + 1, real + 1) : pack(steal_of(head), real + 1);
       // Decides against thieves (R1). The slot is our own store, so no acquire is needed for it; acq_rel keeps the
       // release sequence of finish_steal() intact for push().
-      if (head_.compare_exchange_weak(head, next, base::acq_rel, base::relaxed))
-        return slot(real).load(base::relaxed);
+      if (head_.compare_exchange_weak(head, next, base::acq_rel, base::relaxed)) return slot(real).load(base::relaxed);
     }
   }
 
@@ -133,8 +133,7 @@ class ring {
   [[nodiscard]] bool take_half(std::uint64_t head, chain<Task>& out) noexcept {
     const std::uint32_t real = real_of(head);
     const std::uint32_t half = capacity() / 2;
-    if (!head_.compare_exchange_strong(head, pack(real + half, real + half),
-                                       base::acq_rel, base::relaxed))
+    if (!head_.compare_exchange_strong(head, pack(real + half, real + half), base::acq_rel, base::relaxed))
       return false;
     for (std::uint32_t i = 0; i < half; ++i) out.push_back(slot(real + i).load(base::relaxed));
     return true;
@@ -144,8 +143,7 @@ class ring {
     std::uint64_t head = head_.load(base::relaxed);
     // release pairs with the acquire in push(): our reads of the slots come before the owner's next writes to them.
     while (!head_.compare_exchange_weak(head, pack(real_of(head), real_of(head)),
-                                        base::order<"ring.steal.finish">(base::acq_rel), base::relaxed)) {
-    }
+                                        base::order<"ring.steal.finish">(base::acq_rel), base::relaxed)) {}
   }
 
   alignas(base::cache_line) base::atomic<std::uint64_t> head_{0};

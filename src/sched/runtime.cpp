@@ -19,10 +19,12 @@ namespace {
 
 // Says what is wrong before anything is started.
 sched::scheduler_options checked(const runtime_options& o) {
-  if (o.workers > sched::most_workers) refuse("workers", o.workers, "1 to 4096, or 0 for as many as the machine offers");
+  if (o.workers > sched::most_workers)
+    refuse("workers", o.workers, "1 to 4096, or 0 for as many as the machine offers");
   if (o.queue_capacity < 8 || o.queue_capacity > 65536 || (o.queue_capacity & (o.queue_capacity - 1)) != 0)
     refuse("queue_capacity", o.queue_capacity, "a power of two from 8 to 65536");
-  if (o.steal_scan == 0) refuse("steal_scan", o.steal_scan, "at least 1; to switch stealing off set `stealing` to false");
+  if (o.steal_scan == 0)
+    refuse("steal_scan", o.steal_scan, "at least 1; to switch stealing off set `stealing` to false");
   if (o.max_stacks == 0) refuse("max_stacks", o.max_stacks, "at least 1");
   sched::scheduler_options s;
   s.workers = o.workers != 0 ? o.workers : sched::default_workers();
@@ -55,14 +57,15 @@ bool is_inside(const sched::scheduler& s) noexcept {
 }
 
 void print(const char* who, const runtime_statistics& s) {
-  std::fprintf(stderr,
-               "weft: %-9s spawned %llu, finished %llu, dispatched %llu, parks %llu, wakes %llu, steals %llu of %llu (%llu "
-               "tasks), overflows %llu, sleeps %llu\n",
-               who, static_cast<unsigned long long>(s.spawned), static_cast<unsigned long long>(s.finished),
-               static_cast<unsigned long long>(s.dispatched), static_cast<unsigned long long>(s.parks),
-               static_cast<unsigned long long>(s.wakes), static_cast<unsigned long long>(s.steals),
-               static_cast<unsigned long long>(s.steal_attempts), static_cast<unsigned long long>(s.stolen_tasks),
-               static_cast<unsigned long long>(s.overflow_batches), static_cast<unsigned long long>(s.sleeps));
+  std::fprintf(
+      stderr,
+      "weft: %-9s spawned %llu, finished %llu, dispatched %llu, parks %llu, wakes %llu, steals %llu of %llu (%llu "
+      "tasks), overflows %llu, sleeps %llu\n",
+      who, static_cast<unsigned long long>(s.spawned), static_cast<unsigned long long>(s.finished),
+      static_cast<unsigned long long>(s.dispatched), static_cast<unsigned long long>(s.parks),
+      static_cast<unsigned long long>(s.wakes), static_cast<unsigned long long>(s.steals),
+      static_cast<unsigned long long>(s.steal_attempts), static_cast<unsigned long long>(s.stolen_tasks),
+      static_cast<unsigned long long>(s.overflow_batches), static_cast<unsigned long long>(s.sleeps));
 }
 
 }  // namespace
@@ -80,8 +83,7 @@ runtime::~runtime() {
   base::require(!is_inside(*core_), "a runtime is destroyed by one of its own tasks, for whose end it would wait");
   core_->close();
   if (!print_statistics_) return;
-  for (std::size_t i = 0; i < workers(); ++i)
-    print(("worker " + std::to_string(i)).c_str(), statistics_of(i));
+  for (std::size_t i = 0; i < workers(); ++i) print(("worker " + std::to_string(i)).c_str(), statistics_of(i));
   print("total", statistics());
 }
 

@@ -51,7 +51,7 @@ class scheduler {
   static constexpr base::time_ns look_around_ns = 1'000'000;
 
   explicit scheduler(scheduler_options options);  // starts the workers; throws std::system_error, std::bad_alloc
-  ~scheduler();                                   // waits for every task to end, then for every worker
+  ~scheduler();  // waits for every task to end, then for every worker
   scheduler(const scheduler&) = delete;
   scheduler& operator=(const scheduler&) = delete;
 
@@ -139,16 +139,16 @@ class scheduler {
   base::atomic<bool> watch_armed_{false};
 
   alignas(base::cache_line) base::lock watch_lock_;
-  int watcher_ = idle_set::nobody;       // under watch_lock_
-  base::time_ns watch_deadline_ = 0;     // under watch_lock_
-  base::time_ns idle_since_ = 0;         // under watch_lock_
-  bool trimmed_ = true;                  // under watch_lock_
+  int watcher_ = idle_set::nobody;  // under watch_lock_
+  base::time_ns watch_deadline_ = 0;  // under watch_lock_
+  base::time_ns idle_since_ = 0;  // under watch_lock_
+  bool trimmed_ = true;  // under watch_lock_
 
   alignas(base::cache_line) base::atomic<std::uint64_t> outside_spawned_{0};
   base::atomic<std::uint64_t> outside_refused_{0};
   base::atomic<std::uint32_t> next_inbox_{0};
-  base::atomic<std::uint32_t> visitors_{0};      // threads of others inside inject_to()
-  base::atomic<std::size_t> live_workers_{0};    // not dead
+  base::atomic<std::uint32_t> visitors_{0};  // threads of others inside inject_to()
+  base::atomic<std::size_t> live_workers_{0};  // not dead
   base::atomic<std::uint64_t> ids_{1};
   base::atomic<std::uint32_t> quiet_{0};  // futex: bumped when all tasks have ended during close()
 

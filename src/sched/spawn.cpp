@@ -62,11 +62,12 @@ spawning begin_spawn(sched::scheduler* in, const attributes* a, std::size_t size
   sched::worker* w = sched::this_worker();
   if (in == nullptr) {
     if (w == nullptr) [[unlikely]]
-      throw_usage(sched::fork_generation() != 0
-                      ? "weft::spawn was called outside of a runtime, in a process that was forked: the runtime stayed in the "
-                        "parent; only exec or _exit are possible, or a new runtime"
-                      : "weft::spawn was called outside of a runtime: use runtime::spawn from an outside thread, or start with "
-                        "weft::run");
+      throw_usage(
+          sched::fork_generation() != 0
+              ? "weft::spawn was called outside of a runtime, in a process that was forked: the runtime stayed in the "
+                "parent; only exec or _exit are possible, or a new runtime"
+              : "weft::spawn was called outside of a runtime: use runtime::spawn from an outside thread, or start with "
+                "weft::run");
     in = &w->owner();
     if (a == nullptr && fits_inline(size, alignment)) [[likely]] {
       task::record* t = in->allocate(*w, with_handle);

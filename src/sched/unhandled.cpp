@@ -18,10 +18,10 @@ void report_unhandled(const record& t, std::exception_ptr error) noexcept {
     std::rethrow_exception(error);
   } catch (const std::exception& e) {
     what = e.what();
-  } catch (...) {
-  }
+  } catch (...) {}
   base::failf(
-      "task \"%.*s\" (#%llu) ended with an exception that nobody takes: %s\n  keep its join_handle and join() it, or set "
+      "task \"%.*s\" (#%llu) ended with an exception that nobody takes: %s\n  keep its join_handle and join() it, or "
+      "set "
       "runtime_options::on_unhandled_exception",
       static_cast<int>(name.size()), name.data(), static_cast<unsigned long long>(t.id), what.c_str());
 }

@@ -43,7 +43,8 @@ base::time_ns scheduler::watch_from(worker& w) noexcept {
   base::time_ns deadline = base::never_ns;
   for (const worker* other : worker_pointers_) deadline = std::min(deadline, other->timers_->next_deadline());
   base::lock_guard guard(watch_lock_);
-  if (watcher_ != idle_set::nobody && watcher_ != w.id() && watch_deadline_ <= deadline && watch_armed_.load(base::relaxed))
+  if (watcher_ != idle_set::nobody && watcher_ != w.id() && watch_deadline_ <= deadline &&
+      watch_armed_.load(base::relaxed))
     return base::never_ns;
   const base::time_ns now = base::now();
   watch_armed_.store(false, base::relaxed);
@@ -60,8 +61,8 @@ base::time_ns scheduler::watch_from(worker& w) noexcept {
   if (starved_count_.load(base::relaxed) != 0) deadline = std::min(deadline, now + look_around_ns);
   watcher_ = w.id();
   watch_deadline_ = deadline;
-  WEFT_LOG(watch, "worker %d watches, %zu of %zu asleep, %s", w.id(), idle_.sleeping(), live_workers_.load(base::relaxed),
-           deadline == base::never_ns ? "until woken" : "with a deadline");
+  WEFT_LOG(watch, "worker %d watches, %zu of %zu asleep, %s", w.id(), idle_.sleeping(),
+           live_workers_.load(base::relaxed), deadline == base::never_ns ? "until woken" : "with a deadline");
   return deadline;
 }
 

@@ -243,7 +243,8 @@ void worker::switch_from(worker& on, record* self, record* next) noexcept {
   void* handed_over = nullptr;
   if (next != nullptr) {
     on.adopt(next);
-    handed_over = context::switch_flow(self->sp_address(), self->stack->annotations, next->sp.load(base::relaxed), next->stack->annotations, &on);
+    handed_over = context::switch_flow(self->sp_address(), self->stack->annotations, next->sp.load(base::relaxed),
+                                       next->stack->annotations, &on);
   } else {
     on.current_ = nullptr;
     *on.exceptions_ = {};
@@ -271,7 +272,8 @@ inline void worker::arrive() noexcept {
       left_.what = departure::kind::none;
       record* t = left_.who;
       counters_.parks.add();
-      t->running.store(task::run_state::none, base::relaxed);  // before the commit: after it the task may be somebody else's
+      t->running.store(task::run_state::none,
+                       base::relaxed);  // before the commit: after it the task may be somebody else's
       const bool parked = t->word.commit_park();
       // The object may be gone after this, and if it parked so may the task.
       if (left_.unlock != nullptr) left_.unlock(left_.locked);
@@ -335,8 +337,7 @@ void worker::fiber_main(void* worker_pointer) noexcept {
 void worker::run_tasks(worker* w) noexcept {
   for (;;) {
     record* t = w->current_;
-    const task::phase how =
-        t->ops->run(t->body) == detail::ended::done ? task::phase::done : task::phase::cancelled;
+    const task::phase how = t->ops->run(t->body) == detail::ended::done ? task::phase::done : task::phase::cancelled;
     if (this_worker() == nullptr) [[unlikely]]
       scheduler::refuse_forked_return();
     t->shields = 1;  // destructors of what the task leaves behind may block, and must not throw
@@ -376,7 +377,8 @@ void worker::leave(worker& w, record* next, context::stack* left) noexcept {
   void* never_resumed = nullptr;
   if (next != nullptr) {
     w.adopt(next);
-    context::switch_flow(&never_resumed, left->annotations, next->sp.load(base::relaxed), next->stack->annotations, &w, true);
+    context::switch_flow(&never_resumed, left->annotations, next->sp.load(base::relaxed), next->stack->annotations, &w,
+                         true);
   } else {
     *w.exceptions_ = {};
     context::switch_flow(&never_resumed, left->annotations, w.sp_, w.flow_, &w, true);

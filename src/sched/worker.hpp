@@ -41,7 +41,7 @@ struct departure {
   enum class kind : std::uint8_t { none, yielded, parking, finished };
   kind what = kind::none;
   record* who = nullptr;
-  context::stack* stack = nullptr;         // finished: to be given away
+  context::stack* stack = nullptr;  // finished: to be given away
   void (*unlock)(void*) noexcept = nullptr;  // parking: the object's lock, held across the switch
   void* locked = nullptr;
 };
@@ -78,7 +78,7 @@ class alignas(base::cache_line) worker {
   void accept_joiner(record* t) noexcept;  // as accept_woken, but to the ring: see there
   void accept_fresh(record* t) noexcept;  // RUNNABLE, never ran
   void accept_woken_batch(chain<record>&& batch) noexcept;  // as accept_woken, to the ring
-  void accept_batch(chain<record>&& batch) noexcept;        // RUNNABLE, from another queue
+  void accept_batch(chain<record>&& batch) noexcept;  // RUNNABLE, from another queue
 
   // --- anybody ----------------------------------------------------------------------------------------------------
   void push_inbox(record* t) noexcept { inbox_.push(t); }
@@ -127,7 +127,7 @@ class alignas(base::cache_line) worker {
   // --- touched at every switch ---
   record* current_ = nullptr;
   task::exception_state* exceptions_ = nullptr;  // this thread's __cxa_eh_globals
-  void* sp_ = nullptr;                           // the worker's own stack while a task runs
+  void* sp_ = nullptr;  // the worker's own stack while a task runs
   departure left_;
   std::int32_t budget_ = 0;
   std::uint8_t slot_runs_ = 0;

@@ -16,6 +16,8 @@ inline void set_name(record& t, std::string_view name) noexcept {
   t.named = n != 0;
 }
 
-[[nodiscard]] inline std::string_view name_of(const record& t) noexcept { return t.named ? t.name : std::string_view(); }
+[[nodiscard]] inline std::string_view name_of(const record& t) noexcept {
+  return t.named ? t.name : std::string_view();
+}
 
 }  // namespace weft::inline v1::task

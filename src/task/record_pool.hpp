@@ -52,11 +52,11 @@ class record_pool {
   [[nodiscard]] bool all_free() const noexcept;  // under lock_
 
   base::lock lock_;
-  bool retired_ = false;             // under lock_
-  record* free_ = nullptr;           // under lock_
-  std::size_t free_count_ = 0;       // under lock_
-  slab* clean_ = nullptr;            // under lock_: slabs whose pages were given back
-  std::size_t clean_count_ = 0;      // under lock_
+  bool retired_ = false;  // under lock_
+  record* free_ = nullptr;  // under lock_
+  std::size_t free_count_ = 0;  // under lock_
+  slab* clean_ = nullptr;  // under lock_: slabs whose pages were given back
+  std::size_t clean_count_ = 0;  // under lock_
   base::atomic<slab*> slabs_{nullptr};  // push-only
   base::atomic<std::size_t> slabs_made_{0};
 };
@@ -69,10 +69,10 @@ class slab {
   static constexpr std::size_t capacity = (bytes - header_bytes) / record_size;
 
   record_pool* pool = nullptr;
-  slab* next = nullptr;        // in the pool's list of all slabs; written before publication
+  slab* next = nullptr;  // in the pool's list of all slabs; written before publication
   slab* next_clean = nullptr;  // under the pool's lock
-  ticket first_ticket = 0;     // the next life of these records starts here
-  std::size_t free_seen = 0;   // trim's count
+  ticket first_ticket = 0;  // the next life of these records starts here
+  std::size_t free_seen = 0;  // trim's count
   base::atomic<bool> populated{false};
 
   [[nodiscard]] record* at(std::size_t i) noexcept {

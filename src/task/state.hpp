@@ -34,14 +34,14 @@ using ticket = std::uint64_t;
 
 // What a waker has to do next.
 enum class wake_result : std::uint8_t {
-  claimed,       // the task is ours: write the reason, then enqueue it, once
+  claimed,  // the task is ours: write the reason, then enqueue it, once
   left_pending,  // it was on its way to sleep; the committing stack enqueues it
-  stale,         // that wait is over
+  stale,  // that wait is over
 };
 
 // What the finisher of a task has left to do.
 struct finish_result {
-  bool finished;     // false: nobody wants the result; dispose of it while still RUNNING, then finish_unwanted()
+  bool finished;  // false: nobody wants the result; dispose of it while still RUNNING, then finish_unwanted()
   bool has_joiners;  // wake those on the join list
 };
 
@@ -152,7 +152,9 @@ class state_word {
   // Leaves the result to the handle. Refuses when there is none any more: disposing of a result runs the user's destructors,
   // which may suspend, so it comes before the end. `wanted` never comes back.
   [[nodiscard]] finish_result finish(phase final_phase) noexcept { return finish_from(peek(), final_phase, false); }
-  [[nodiscard]] finish_result finish_unwanted(phase final_phase) noexcept { return finish_from(peek(), final_phase, true); }
+  [[nodiscard]] finish_result finish_unwanted(phase final_phase) noexcept {
+    return finish_from(peek(), final_phase, true);
+  }
   // Under the join list's lock, with the node linked. False: the task has ended, nobody will come.
   [[nodiscard]] bool add_joiner() noexcept {
     std::uint64_t w = peek();
@@ -213,7 +215,8 @@ class state_word {
       if (p == phase::parked && wakes) next = with_phase(next & ~per_wait, phase::active);
       if (p == phase::parking && wakes) next |= wake_pending;
       // acq_rel as in wake() and claim().
-      if (!word_.compare_exchange_weak(w, next, base::order<"state.set_sticky">(base::acq_rel), base::relaxed)) continue;
+      if (!word_.compare_exchange_weak(w, next, base::order<"state.set_sticky">(base::acq_rel), base::relaxed))
+        continue;
       if (p == phase::parked && wakes) return wake_result::claimed;
       return wake_result::left_pending;
     }

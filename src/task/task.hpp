@@ -74,22 +74,22 @@ struct alignas(base::cache_line) record : parkable, detail::task_head {
   [[nodiscard]] void** sp_address() noexcept { return reinterpret_cast<void**>(&sp); }
 
   // --- first line: every switch ---
-  base::atomic<void*> sp{nullptr};            // saved context while not running; others read it as a hint
-  base::plain<record*> next{nullptr};         // link of whatever queue holds it
-  context::stack* stack = nullptr;            // attached at first run
-  const detail::operations* ops = nullptr;    // what to call on the typed body
-  void* body = nullptr;                       // closure and result: inline below, or on the heap
+  base::atomic<void*> sp{nullptr};  // saved context while not running; others read it as a hint
+  base::plain<record*> next{nullptr};  // link of whatever queue holds it
+  context::stack* stack = nullptr;  // attached at first run
+  const detail::operations* ops = nullptr;  // what to call on the typed body
+  void* body = nullptr;  // closure and result: inline below, or on the heap
   // --- second line ---
   exception_state exceptions;
   base::atomic<run_state> running{run_state::none};
   std::uint8_t shields = 0;
   bool heap_body = false;
-  std::uint8_t body_alignment_log2 = 0;       // of a heap body
+  std::uint8_t body_alignment_log2 = 0;  // of a heap body
   base::atomic<std::uint32_t> references{0};
-  sched::scheduler* owner = nullptr;          // the runtime it belongs to
-  wait::node* join_list = nullptr;            // under join_lock
+  sched::scheduler* owner = nullptr;  // the runtime it belongs to
+  wait::node* join_list = nullptr;  // under join_lock
   base::lock join_lock;
-  std::uint32_t stack_size = 0;               // 0: the default class
+  std::uint32_t stack_size = 0;  // 0: the default class
   std::uint64_t id = 0;
   bool named = false;
   // --- third line on ---
@@ -101,10 +101,10 @@ struct alignas(base::cache_line) record : parkable, detail::task_head {
   alignas(8) std::byte timer_room[timer_room_size];
   // --- cold ---
   wait_site site;
-  void* locals = nullptr;                     // room: task-local values
-  void* scope = nullptr;                      // room: scope link
-  void* dispatcher = nullptr;                 // room: dispatcher
-  char name[name_capacity] = {};              // if named
+  void* locals = nullptr;  // room: task-local values
+  void* scope = nullptr;  // room: scope link
+  void* dispatcher = nullptr;  // room: dispatcher
+  char name[name_capacity] = {};  // if named
 };
 
 #pragma GCC diagnostic push
@@ -118,6 +118,6 @@ static_assert(sizeof(record) == record_size, "records are sized for a million pa
 
 // Both abort with the names of the two states unless the step is legal.
 void expect_queueable(const record& t, run_state from) noexcept;  // just spawned, just claimed, or yielding -> RUNNABLE
-void expect_runnable(const record& t, const char* to) noexcept;   // RUNNABLE -> RUNNING
+void expect_runnable(const record& t, const char* to) noexcept;  // RUNNABLE -> RUNNING
 
 }  // namespace weft::inline v1::task

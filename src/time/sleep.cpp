@@ -14,7 +14,9 @@ namespace {
 class sleep_wait final : public wait::waitable {
  public:
   sleep_wait(timer& t, sched::worker& on) noexcept
-      : timer_(t), wheel_(static_cast<wheel&>(on.timers())), scheduler_(on.owner()) {}
+      : timer_(t),
+        wheel_(static_cast<wheel&>(on.timers())),
+        scheduler_(on.owner()) {}
 
   bool try_complete() noexcept override { return base::now() >= timer_.deadline; }
   bool publish(wait::node&) noexcept override {

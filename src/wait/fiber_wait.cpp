@@ -25,9 +25,7 @@ record* current_task() noexcept {
 
 bool claim(node& n, wake_reason why) noexcept {
   switch (n.who->word.wake(n.ticket)) {
-    case task::wake_result::claimed:
-      n.who->wake_value = static_cast<std::uint64_t>(why);
-      return true;
+    case task::wake_result::claimed: n.who->wake_value = static_cast<std::uint64_t>(why); return true;
     case task::wake_result::left_pending:
     case task::wake_result::stale: return false;
   }
@@ -66,10 +64,12 @@ void check_cancelled() {
 }
 
 void report_bad_suspension(int locks_allowed, std::source_location where) noexcept {
-  if (base::locks_held() > locks_allowed) base::fail("a task suspends while it holds one of Weft's internal locks", where);
+  if (base::locks_held() > locks_allowed)
+    base::fail("a task suspends while it holds one of Weft's internal locks", where);
   if (base::static_initializers_running() > 0)
     base::fail(
-        "a task suspends inside the initializer of a function-local static: others that reach it would block their worker, "
+        "a task suspends inside the initializer of a function-local static: others that reach it would block their "
+        "worker, "
         "and the guard may be released on another thread. Initialize it before, or use a global",
         where);
 }

@@ -110,7 +110,8 @@ outcome fiber_wait(W& w, node& n, const options& o) {
   for (bool first = true;; first = false) {
     if (interruptible && (self.word.load() & task::state_word::cancel_requested) != 0) return outcome::cancelled;
     if (w.try_complete()) {
-      WEFT_LOG(park, "task #%llu does not park for %s: already complete", static_cast<unsigned long long>(self.id), w.reason());
+      WEFT_LOG(park, "task #%llu does not park for %s: already complete", static_cast<unsigned long long>(self.id),
+               w.reason());
       if (first && !on->spend_budget()) on->yield();
       return outcome::completed;
     }

@@ -11,7 +11,8 @@ namespace weft::inline v1 {
 usage_error::usage_error(const std::string& what) : std::logic_error("weft: " + what) {}
 usage_error::~usage_error() = default;
 runtime_stopped::runtime_stopped()
-    : std::runtime_error("weft: the runtime has begun to shut down and takes no more tasks; spawn before, or make a new one") {}
+    : std::runtime_error(
+          "weft: the runtime has begun to shut down and takes no more tasks; spawn before, or make a new one") {}
 runtime_stopped::~runtime_stopped() = default;
 task_cancelled::task_cancelled() : std::runtime_error("weft: the joined task was cancelled") {}
 task_cancelled::~task_cancelled() = default;
@@ -26,9 +27,12 @@ const task::record* as_record(const task_head* t) noexcept { return static_cast<
   if (&target == self) throw_usage("a task cannot join itself: it would wait for its own end for ever");
   wait::join_wait w(target);
   if (!w.try_complete() && task::slab::of(&target)->pool->fork_generation != sched::fork_generation())
-    throw_usage("this process was forked from the one that runs the task; it cannot wait for it. Only exec or _exit are possible");
+    throw_usage(
+        "this process was forked from the one that runs the task; it cannot wait for it. Only exec or _exit are "
+        "possible");
   wait::node n;
-  if (wait::fiber_wait(w, n, {.interruptible = true, .where = where}) == wait::outcome::cancelled) wait::throw_cancelled();
+  if (wait::fiber_wait(w, n, {.interruptible = true, .where = where}) == wait::outcome::cancelled)
+    wait::throw_cancelled();
 }
 
 }  // namespace

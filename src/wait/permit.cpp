@@ -24,7 +24,8 @@ bool still_or_abort(task::record& self, bool (*still)(const void* context), cons
 
 void park_if(bool (*still)(const void* context), const void* context, std::source_location where) {
   sched::worker* on = sched::this_worker();
-  base::require(on != nullptr && on->current() != nullptr, "park_if needs a task: it parks the one that calls it", where);
+  base::require(on != nullptr && on->current() != nullptr, "park_if needs a task: it parks the one that calls it",
+                where);
   task::record& self = *on->current();
   check_may_suspend(0, where);
   const bool interruptible = self.shields == 0 && !on->is_unwinding();

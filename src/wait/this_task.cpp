@@ -11,7 +11,8 @@ namespace {
 
 task::record& running_or_throw() {
   task::record* self = wait::current_task();
-  if (self == nullptr) detail::throw_usage("this_task was asked on a thread that runs no task; ask this_task::running() first");
+  if (self == nullptr)
+    detail::throw_usage("this_task was asked on a thread that runs no task; ask this_task::running() first");
   return *self;
 }
 
@@ -42,7 +43,8 @@ void check() {
 
 shield::shield() {
   task::record& self = running_or_throw();
-  if (self.shields == UINT8_MAX) detail::throw_usage("more than 255 shields are nested: a recursion that shields each level?");
+  if (self.shields == UINT8_MAX)
+    detail::throw_usage("more than 255 shields are nested: a recursion that shields each level?");
   ++self.shields;
 }
 shield::~shield() {

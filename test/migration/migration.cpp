@@ -45,8 +45,7 @@ void in_migrating_tasks(Body body) {
     moves = 0;
     weft::run(weft::runtime_options{.workers = workers}, [&] {
       std::vector<weft::join_handle<void>> tasks;
-      for (int i = 0; i < tasks_at_once; ++i)
-        tasks.push_back(weft::spawn([&, i] { body(i); }));
+      for (int i = 0; i < tasks_at_once; ++i) tasks.push_back(weft::spawn([&, i] { body(i); }));
       for (auto& t : tasks) t.join();
     });
     EXPECT_GT(moves.load(), 0) << "nothing migrated: the test would prove nothing";

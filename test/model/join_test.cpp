@@ -28,7 +28,8 @@ struct body {
   base::plain<int> used{0};  // by the holder of the handle
 };
 
-const weft::detail::operations body_operations = {nullptr, nullptr, nullptr, [](void* b) noexcept -> std::exception_ptr {
+const weft::detail::operations body_operations = {nullptr, nullptr, nullptr,
+                                                  [](void* b) noexcept -> std::exception_ptr {
                                                     auto* p = static_cast<body*>(b);
                                                     p->disposed = p->disposed + 1;
                                                     model_assert(p->result == 42);

@@ -112,8 +112,8 @@ class body {
     return unclaimed;
   }
   static void destroy_closure(void* p) noexcept { std::destroy_at(&static_cast<body*>(p)->closure_); }
-  static constexpr operations ops{&run_body, std::is_trivially_destructible_v<F> ? nullptr : &destroy_closure, &fail_body,
-                                  &dispose_body};
+  static constexpr operations ops{&run_body, std::is_trivially_destructible_v<F> ? nullptr : &destroy_closure,
+                                  &fail_body, &dispose_body};
 
  private:
   ended run() noexcept {

@@ -27,9 +27,9 @@ enum class ended : std::uint8_t { done, cancelled };
 // What the core calls on the typed body behind a record.
 struct operations {
   ended (*run)(void* body) noexcept;                          // runs the closure, keeps result or exception
-  void (*destroy_closure)(void* body) noexcept;               // after run, shielded; nullptr if there is nothing to do
+  void (*destroy_closure)(void* body) noexcept;  // after run, shielded; nullptr if there is nothing to do
   void (*fail)(void* body, std::exception_ptr why) noexcept;  // never ran: keeps the exception, destroys the closure
-  std::exception_ptr (*dispose)(void* body) noexcept;         // destroys an unclaimed result; returns an unclaimed exception
+  std::exception_ptr (*dispose)(void* body) noexcept;  // destroys an unclaimed result; returns an unclaimed exception
 };
 
 struct spawning {
@@ -50,7 +50,7 @@ WEFT_API ended wait_for(task_head* t, std::source_location where);
 [[nodiscard]] WEFT_API bool is_finished(const task_head* t) noexcept;
 [[nodiscard]] WEFT_API ended how_it_ended(const task_head* t) noexcept;
 WEFT_API void request_cancel(task_head* t) noexcept;
-WEFT_API void drop_handle(task_head* t) noexcept;     // the result is not wanted any more; drops the reference
+WEFT_API void drop_handle(task_head* t) noexcept;  // the result is not wanted any more; drops the reference
 WEFT_API void add_reference(task_head* t) noexcept;
 WEFT_API void drop_reference(task_head* t) noexcept;
 WEFT_API void unpark(task_head* t) noexcept;
