@@ -6,6 +6,7 @@
 #include <thread>
 #include <vector>
 
+#include "channels.hpp"
 #include "peer.hpp"
 
 namespace {
@@ -173,6 +174,13 @@ int main(int argc, char** argv) {
                        ns_per_op("spawn_detached_burst", 1000000, spawn_detached_burst),
                        ns_per_op("yield_pair", 4000000, [](u64 n) { return yielders(2, n / 2); }),
                        ns_per_op("yield_many", 2000000, [](u64 n) { return yielders(1000, n / 1000); }),
+                       ns_per_op("pingpong", 1000000, weft_bench::pingpong),
+                       ns_per_op("chan_spsc", 4000000, [](u64 n) { return weft_bench::producers_consumers(1, 1, n); }),
+                       ns_per_op("chan_mpmc", 4000000, [](u64 n) { return weft_bench::producers_consumers(4, 4, n); }),
+                       ns_per_op("select", 2000000, [](u64 n) { return weft_bench::select_from(128, n); }),
+                       ns_per_op("select_rendezvous", 1000000, [](u64 n) { return weft_bench::select_from(0, n); }),
+                       ns_per_op("ring", 1000000, weft_bench::ring),
+                       {"prime_sieve", "ms", 2000, weft_bench::prime_sieve},
                        total_ms("skynet", 1000000, skynet),
                        ns_per_op("fib", 30, fib),
                        {"parallel_for", "ms", 10000000, parallel_for(10000)},

@@ -9,6 +9,7 @@
 
 #include <weft/detail/config.hpp>
 #include <weft/detail/task_core.hpp>
+#include <weft/detail/time_point.hpp>
 #include <weft/join_handle.hpp>
 
 namespace weft::inline v1 {
@@ -22,14 +23,7 @@ WEFT_API void sleep_until(std::chrono::steady_clock::time_point when,
                           std::source_location where = std::source_location::current());
 template <class Rep, class Period>
 void sleep_for(std::chrono::duration<Rep, Period> time, std::source_location where = std::source_location::current()) {
-  using clock = std::chrono::steady_clock;
-  const auto now = clock::now();
-  if (time <= time.zero()) return sleep_until(now, where);
-  // A duration that would overflow the clock means "for ever", as far as the clock knows.
-  const auto rest = std::chrono::duration<double>(clock::time_point::max() - now);
-  sleep_until(std::chrono::duration<double>(time) >= rest ? clock::time_point::max()
-                                                          : now + std::chrono::ceil<clock::duration>(time),
-              where);
+  sleep_until(detail::time_after(time), where);
 }
 
 // Parks the running task if flag.load() == expected, until somebody unparks it. unpark before, during or after the decision

@@ -2,7 +2,10 @@
 #pragma once
 
 #include <weft/cancelled.hpp>
+#include <weft/channel.hpp>
 #include <weft/errors.hpp>
 #include <weft/join_handle.hpp>
 #include <weft/runtime.hpp>
+#include <weft/select.hpp>
 #include <weft/this_task.hpp>
+#include <weft/timer.hpp>

@@ -63,6 +63,7 @@ class alignas(base::cache_line) worker {
   [[nodiscard]] const worker_counters& counters() const noexcept { return counters_; }
   [[nodiscard]] worker_state state() const noexcept { return state_.load(base::relaxed); }
   [[nodiscard]] task::record_cache& records() noexcept { return records_; }
+  [[nodiscard]] base::random& random() noexcept { return random_; }
 
   // --- the running task, on this worker ---------------------------------------------------------------------------
   // Lets others run; back at once if there is nobody.

@@ -31,7 +31,17 @@ struct node;
 namespace weft::inline v1::task {
 
 // How the outcome of a wait is told; written by the claim's winner before it enqueues.
+// `none` asks the waiter to look again.
 enum class wake_reason : std::uint8_t { none, data, closed, timeout, cancelled, signal };
+[[nodiscard]] constexpr std::uint64_t wake_value(wake_reason why, std::uint32_t arm) noexcept {
+  return static_cast<std::uint64_t>(why) | static_cast<std::uint64_t>(arm) << 8;
+}
+[[nodiscard]] constexpr wake_reason reason_of(std::uint64_t value) noexcept {
+  return static_cast<wake_reason>(value & 0xff);
+}
+[[nodiscard]] constexpr std::uint32_t arm_of(std::uint64_t value) noexcept {
+  return static_cast<std::uint32_t>(value >> 8);
+}
 
 // Something that can be parked and woken: a task, or an outside thread. It has the word, and knows how to go on.
 struct parkable {

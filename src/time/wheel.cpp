@@ -8,14 +8,14 @@
 namespace weft::inline v1::time {
 namespace {
 
-timer& timer_of(wait::node& n) noexcept {
-  static_assert(offsetof(timer, waiter) == 0);
-  return reinterpret_cast<timer&>(n);
+entry& entry_of(wait::node& n) noexcept {
+  static_assert(offsetof(entry, waiter) == 0);
+  return reinterpret_cast<entry&>(n);
 }
 
 }  // namespace
 
-void wheel::insert(timer& t) noexcept {
+void wheel::insert(entry& t) noexcept {
   if (elapsed_ == 0) elapsed_ = static_cast<std::uint64_t>(base::now()) >> tick_shift;
   constexpr base::time_ns tick_ns = base::time_ns{1} << tick_shift;
   const base::time_ns rounded = t.deadline > base::never_ns - tick_ns ? base::never_ns : t.deadline + tick_ns - 1;
@@ -25,7 +25,7 @@ void wheel::insert(timer& t) noexcept {
   publish_earliest();
 }
 
-void wheel::place(timer& t) noexcept {
+void wheel::place(entry& t) noexcept {
   const std::uint64_t differs = (t.tick ^ elapsed_) | (slots - 1);
   const int level = (63 - std::countl_zero(differs)) / 6;
   const int slot = static_cast<int>((t.tick >> (6 * level)) & (slots - 1));
@@ -34,7 +34,7 @@ void wheel::place(timer& t) noexcept {
   occupied_[level] |= std::uint64_t{1} << slot;
 }
 
-void wheel::remove(timer& t) noexcept {
+void wheel::remove(entry& t) noexcept {
   if (!t.waiter.linked) return;
   wait::unlink(lists_[t.slot], t.waiter);
   if (lists_[t.slot] == nullptr) occupied_[t.slot / slots] &= ~(std::uint64_t{1} << (t.slot % slots));
@@ -84,8 +84,8 @@ std::size_t wheel::fire(base::time_ns now, sched::worker& on) noexcept {
       }
       n->linked = false;
       // Compared with `until`, not with this slot's tick: what is due anyway need not move down a level first.
-      if (timer_of(*n).tick > until) {
-        place(timer_of(*n));
+      if (entry_of(*n).tick > until) {
+        place(entry_of(*n));
       } else if (wait::claim(*n, task::wake_reason::data)) {
         ++woken;
         if (n->who->what == task::parkable::kind::fiber) {

@@ -17,16 +17,9 @@
 #include "base/lock.hpp"
 #include "sched/driver.hpp"
 #include "wait/fiber_wait.hpp"
+#include <weft/detail/timer_core.hpp>
 
 namespace weft::inline v1::time {
-
-// Belongs to the one who waits; stays where it is until it is on no list.
-struct timer {
-  wait::node waiter;
-  base::time_ns deadline = 0;
-  std::uint64_t tick = 0;
-  std::uint16_t slot = 0;
-};
 
 class wheel final : public sched::timer_source {
  public:
@@ -36,8 +29,8 @@ class wheel final : public sched::timer_source {
   void lock() noexcept { lock_.acquire(); }
   void unlock() noexcept { lock_.release(); }
   // With the lock.
-  void insert(timer& t) noexcept;
-  void remove(timer& t) noexcept;
+  void insert(entry& t) noexcept;
+  void remove(entry& t) noexcept;
 
  private:
   static constexpr int tick_shift = 15;
@@ -49,7 +42,7 @@ class wheel final : public sched::timer_source {
     int slot = 0;
     std::uint64_t tick = 0;
   };
-  void place(timer& t) noexcept;
+  void place(entry& t) noexcept;
   [[nodiscard]] position earliest() const noexcept;
   void publish_earliest() noexcept;
 

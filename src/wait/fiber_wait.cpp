@@ -25,7 +25,7 @@ record* current_task() noexcept {
 
 bool claim(node& n, wake_reason why) noexcept {
   switch (n.who->word.wake(n.ticket)) {
-    case task::wake_result::claimed: n.who->wake_value = static_cast<std::uint64_t>(why); return true;
+    case task::wake_result::claimed: n.who->wake_value = task::wake_value(why, n.arm); return true;
     case task::wake_result::left_pending:
     case task::wake_result::stale: return false;
   }

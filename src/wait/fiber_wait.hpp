@@ -14,7 +14,7 @@
 #include "base/log.hpp"
 #include "sched/worker.hpp"
 #include "task/task.hpp"
-#include "wait/waitable.hpp"
+#include "wait/node.hpp"
 
 namespace weft::inline v1::wait {
 
@@ -62,7 +62,7 @@ inline void check_may_suspend(int locks_allowed, std::source_location where) noe
 // --- implementation -------------------------------------------------------------------------------------------------
 namespace detail {
 
-enum class round : std::uint8_t { completed, cancelled, again };
+enum class round : std::uint8_t { completed, settle, cancelled, again };
 
 // One park of a task. The lock is held on entry and free on return.
 template <class W>
@@ -77,11 +77,11 @@ round park_once(sched::worker& on, task::record& self, W& w, node& n, bool inter
   if (cancelled || !w.publish(n)) {
     self.word.abort_park();
     w.unlock();
-    return cancelled ? round::cancelled : round::completed;
+    return cancelled ? round::cancelled : round::settle;
   }
   sched::worker::park(on, [](void* p) noexcept { static_cast<W*>(p)->unlock(); }, &w);
   // Perhaps on another worker from here on.
-  switch (static_cast<wake_reason>(self.wake_value.get() & 0xff)) {
+  switch (task::reason_of(self.wake_value)) {
     case wake_reason::data:
     case wake_reason::signal: return round::completed;  // the waker took the node off
     case wake_reason::closed:
@@ -89,12 +89,10 @@ round park_once(sched::worker& on, task::record& self, W& w, node& n, bool inter
     case wake_reason::cancelled:
     case wake_reason::none: break;
   }
-  // Woken by somebody who does not know the list, or left word while we were PARKING: take the node off, then look again.
+  // Woken by somebody who does not know the list, or told to look again: take the node off first.
   w.lock();
   w.unpublish(n);
-  const bool done = w.try_complete();
   w.unlock();
-  if (done) return round::completed;
   return interruptible && (self.word.load() & state_word::cancel_requested) != 0 ? round::cancelled : round::again;
 }
 
@@ -107,6 +105,7 @@ outcome fiber_wait(W& w, node& n, const options& o) {
   task::record& self = *on->current();
   check_may_suspend(0, o.where);
   const bool interruptible = o.interruptible && self.shields == 0 && !on->is_unwinding();
+  w.prepare();
   for (bool first = true;; first = false) {
     if (interruptible && (self.word.load() & task::state_word::cancel_requested) != 0) return outcome::cancelled;
     if (w.try_complete()) {
@@ -120,6 +119,7 @@ outcome fiber_wait(W& w, node& n, const options& o) {
              o.where.file_name(), o.where.line());
     w.lock();
     switch (detail::park_once(*on, self, w, n, interruptible)) {
+      case detail::round::settle: w.settle(); [[fallthrough]];
       case detail::round::completed: return outcome::completed;
       case detail::round::cancelled: return outcome::cancelled;
       case detail::round::again: break;

@@ -22,7 +22,7 @@ using namespace std::chrono_literals;
 using weft::base::time_ns;
 using weft::task::phase;
 using weft::task::state_word;
-using weft::time::timer;
+using timer = weft::time::entry;
 using weft::time::wheel;
 namespace base = weft::base;
 namespace sched = weft::sched;

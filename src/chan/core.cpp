@@ -1,0 +1,218 @@
+#include "chan/core.hpp"
+
+#include "base/log.hpp"
+#include "wait/fiber_wait.hpp"
+
+namespace weft::inline v1::chan {
+
+using task::wake_reason;
+
+core::core(const element& e, kind k, std::size_t capacity, bool lock_free)
+    : element_(e),
+      kind_(k),
+      capacity_(capacity) {
+  switch (k) {
+    case kind::unlimited: buffer_ = make_unlimited_buffer(e); return;
+    case kind::conflated: buffer_ = make_conflated_buffer(e); return;
+    case kind::bounded: break;
+  }
+  if (capacity == 0) return;
+  if (e.small && lock_free) {
+    auto ring = std::make_unique<fast_ring>(capacity, e.two_words);
+    fast_ = ring.get();
+    buffer_ = std::move(ring);
+  } else {
+    buffer_ = make_bounded_buffer(e, capacity);
+  }
+}
+
+// ---- exchange ------------------------------------------------------------------------------------------------------
+
+// The first waiter of that side that is still to be had. Under the lock nobody is half-parked; a waiter claimed by somebody
+// else (cancelled, another arm of its select) is stale and finds its node unlinked when it comes for it.
+entry* core::claim_first(side s, const task::parkable* self) noexcept {
+  wait::node*& list = waiters_[index(s)];
+  for (wait::node* n = list; n != nullptr;) {
+    wait::node* next = n->next;
+    if (n->who != self) {
+      wait::unlink(list, *n);
+      if (base::check<"channel.claim">(!wait::claim(*n, wake_reason::data))) {
+        n = next;
+        continue;
+      }
+      note_waiters(s);
+      return static_cast<entry*>(n);
+    }
+    n = next;
+  }
+  note_waiters(s);
+  return nullptr;
+}
+
+void core::note_waiters(side s) noexcept {
+  if (fast_ == nullptr || waiters_[index(s)] != nullptr || abandoned_) return;
+  if (s == side::writer)
+    fast_->clear_senders_wait();
+  else
+    fast_->clear_receivers_wait();
+}
+
+void core::expect_wait(side s) noexcept {
+  if (fast_ == nullptr) return;
+  if (s == side::writer)
+    fast_->set_senders_wait();
+  else
+    fast_->set_receivers_wait();
+}
+
+attempt core::send(entry& e, const task::parkable* self) {
+  if (abandoned_ || (is_closed() && !e.admitted)) return {status::closed};
+  if (waiters_[index(side::reader)] != nullptr)
+    if (entry* receiver = claim_first(side::reader, self)) {
+      ++handed_over_;
+      return {status::done, receiver};
+    }
+  if (buffer_ == nullptr || !buffer_->push(e.slot)) return {};
+  ++buffered_;
+  return {status::done};
+}
+
+attempt core::receive(entry& e, const task::parkable* self) {
+  if (abandoned_) return {status::closed};
+  if (buffer_ != nullptr && buffer_->pop(e.slot)) {
+    ++taken_;
+    if (waiters_[index(side::writer)] == nullptr) return {status::done};
+    entry* sender = claim_first(side::writer, self);
+    if (sender == nullptr) return {status::done};
+    try {
+      if (!buffer_->push(sender->slot)) sender->result = status::would_block;
+      ++buffered_;
+    } catch (...) {
+      sender->result = status::would_block;  // its own affair: it tries again and meets the exception itself
+    }
+    return {status::done, sender, true};
+  }
+  if (waiters_[index(side::writer)] != nullptr)
+    if (entry* sender = claim_first(side::writer, self)) {
+      ++handed_over_;
+      return {status::done, sender};
+    }
+  return {is_closed() ? status::closed : status::would_block};
+}
+
+namespace {
+
+void tell_to_retry(entry& peer) noexcept {
+  peer.admitted = true;
+  peer.who->wake_value = task::wake_value(wake_reason::none, 0);
+  wait::resume(*peer.who);
+}
+
+void tell_done(entry& peer) noexcept {
+  peer.result = status::done;
+  wait::resume(*peer.who);
+}
+
+}  // namespace
+
+// From the sender's frame to the receiver's, of whom `peer` is the one that was claimed. If the move throws, the mover gets the
+// exception and the peer looks again.
+void core::exchange(entry& from, entry& to, entry& peer) {
+  if (element_.small) {
+    *static_cast<words*>(to.slot) = *static_cast<words*>(from.slot);
+  } else {
+    try {
+      element_.deliver(to.slot, from.slot);
+    } catch (...) {
+      tell_to_retry(peer);
+      throw;
+    }
+  }
+  tell_done(peer);
+}
+
+void core::settle_send(entry& mine, const attempt& a) {
+  mine.result = a.how;
+  if (a.peer != nullptr) exchange(mine, *a.peer, *a.peer);
+}
+
+void core::settle_receive(entry& mine, const attempt& a) {
+  mine.result = a.how;
+  if (a.peer == nullptr) return;
+  if (!a.buffered) return exchange(*a.peer, mine, *a.peer);
+  if (a.peer->result == status::would_block)
+    tell_to_retry(*a.peer);
+  else
+    tell_done(*a.peer);
+}
+
+// ---- close ---------------------------------------------------------------------------------------------------------
+
+void core::claim_all(wait::node*& list, wait::node*& woken) noexcept {
+  while (wait::node* n = list) {
+    wait::unlink(list, *n);
+    if (!wait::claim(*n, wake_reason::data)) continue;
+    static_cast<entry*>(n)->result = status::closed;
+    n->next = woken;
+    woken = n;
+  }
+}
+
+void core::close(side by, std::exception_ptr why) noexcept {
+  wait::node* woken = nullptr;
+  std::unique_ptr<buffer> dropped;
+  lock();
+  if (why != nullptr && errors_[index(by)] == nullptr && !(by == side::writer ? is_closed() : abandoned_))
+    errors_[index(by)] = std::move(why);
+  if (!is_closed()) {
+    closed_.store(true, base::relaxed);
+    if (fast_ != nullptr) fast_->close();
+    // Receivers wait only while there is nothing for them (C1). Senders stay admitted.
+    claim_all(waiters_[index(side::reader)], woken);
+    note_waiters(side::reader);
+    claim_all(watchers_[index(side::reader)], woken);
+  }
+  if (by == side::reader && !abandoned_) {
+    abandoned_ = true;
+    expect_wait(side::writer);  // for good: no receiver gets past the lock any more
+    claim_all(waiters_[index(side::writer)], woken);
+    claim_all(watchers_[index(side::writer)], woken);
+    (fast_ != nullptr ? retired_ : dropped) = std::move(buffer_);
+  }
+  unlock();
+  WEFT_LOG(channel, "channel %p is closed by its %s", static_cast<void*>(this),
+           by == side::writer ? "writer" : "reader");
+  while (woken != nullptr) {
+    wait::node* next = woken->next;  // the node is its owner's as soon as it runs
+    wait::resume(*woken->who);
+    woken = next;
+  }
+}
+
+bool core::drop_end(side s) noexcept {
+  // acq_rel: what was done through the other ends comes before what the last one does now.
+  if (ends_[index(s)].fetch_sub(1, base::acq_rel) != 1) return false;
+  close(s, nullptr);
+  // acq_rel: the other side's close comes before the delete.
+  return sides_.fetch_sub(1, base::acq_rel) == 1;
+}
+
+// ---- questions -----------------------------------------------------------------------------------------------------
+
+std::exception_ptr core::error_of(side by) noexcept {
+  base::lock_guard guard(lock_);
+  return errors_[index(by)];
+}
+
+counts core::count() noexcept {
+  base::lock_guard guard(lock_);
+  counts c;
+  c.sent = handed_over_ + (fast_ != nullptr ? fast_->sent() : buffered_);
+  c.received = handed_over_ + (fast_ != nullptr ? fast_->received() : taken_);
+  c.size = buffer_ != nullptr ? buffer_->size() : 0;
+  for (const wait::node* n = waiters_[index(side::writer)]; n != nullptr; n = n->next) ++c.waiting_senders;
+  for (const wait::node* n = waiters_[index(side::reader)]; n != nullptr; n = n->next) ++c.waiting_receivers;
+  return c;
+}
+
+}  // namespace weft::inline v1::chan

@@ -1,0 +1,172 @@
+// A channel's operations: as waits of their own, and as arms of a select.
+#include "chan/core.hpp"
+#include "sched/environment.hpp"
+#include "wait/fiber_wait.hpp"
+#include <weft/errors.hpp>
+
+namespace weft::inline v1::chan {
+namespace {
+
+class locked {
+ public:
+  explicit locked(core& c) noexcept : core_(c) { core_.lock(); }
+  ~locked() { core_.unlock(); }
+  locked(const locked&) = delete;
+  locked& operator=(const locked&) = delete;
+
+ private:
+  core& core_;
+};
+
+}  // namespace
+
+void operation::lock() noexcept { channel_->lock(); }
+void operation::unlock() noexcept { channel_->unlock(); }
+
+// ---- send ----------------------------------------------------------------------------------------------------------
+
+bool send_operation::try_complete() {
+  if (channel_->send_quickly(entry_)) {
+    entry_.result = status::done;
+    return true;
+  }
+  attempt a;
+  {
+    const locked guard(*channel_);
+    a = channel_->send(entry_, nullptr);
+  }
+  if (a.how == status::would_block) return false;
+  channel_->settle_send(entry_, a);
+  return true;
+}
+
+bool send_operation::publish(wait::node& n) noexcept {
+  channel_->expect_wait(side::writer);
+  try {
+    pending_ = channel_->send(entry_, n.who);
+  } catch (...) {
+    pending_ = {};
+    failed_ = std::current_exception();
+  }
+  if (failed_ == nullptr && pending_.how == status::would_block) {
+    channel_->publish(side::writer, entry_);
+    return true;
+  }
+  channel_->unpublish(side::writer, entry_);  // takes the announcement back
+  return false;
+}
+
+void send_operation::unpublish(wait::node&) noexcept { channel_->unpublish(side::writer, entry_); }
+
+void send_operation::settle() {
+  if (failed_ != nullptr) std::rethrow_exception(std::exchange(failed_, nullptr));
+  channel_->settle_send(entry_, pending_);
+}
+
+// ---- receive -------------------------------------------------------------------------------------------------------
+
+bool receive_operation::try_complete() {
+  if (channel_->receive_quickly(entry_)) {
+    entry_.result = status::done;
+    return true;
+  }
+  attempt a;
+  {
+    const locked guard(*channel_);
+    a = channel_->receive(entry_, nullptr);
+  }
+  if (a.how == status::would_block) return false;
+  channel_->settle_receive(entry_, a);
+  return true;
+}
+
+bool receive_operation::publish(wait::node& n) noexcept {
+  channel_->expect_wait(side::reader);
+  try {
+    pending_ = channel_->receive(entry_, n.who);
+  } catch (...) {
+    pending_ = {};
+    failed_ = std::current_exception();
+  }
+  if (failed_ == nullptr && pending_.how == status::would_block) {
+    channel_->publish(side::reader, entry_);
+    return true;
+  }
+  channel_->unpublish(side::reader, entry_);  // takes the announcement back
+  return false;
+}
+
+void receive_operation::unpublish(wait::node&) noexcept { channel_->unpublish(side::reader, entry_); }
+
+void receive_operation::settle() {
+  if (failed_ != nullptr) std::rethrow_exception(std::exchange(failed_, nullptr));
+  channel_->settle_receive(entry_, pending_);
+}
+
+// ---- death ---------------------------------------------------------------------------------------------------------
+
+bool death_operation::try_complete() {
+  const locked guard(*channel_);
+  if (!channel_->is_dead(watcher_)) return false;
+  entry_.result = status::closed;
+  return true;
+}
+
+bool death_operation::publish(wait::node&) noexcept {
+  if (channel_->is_dead(watcher_)) {
+    entry_.result = status::closed;
+    return false;
+  }
+  channel_->publish_watcher(watcher_, entry_);
+  return true;
+}
+
+void death_operation::unpublish(wait::node&) noexcept { channel_->unpublish_watcher(watcher_, entry_); }
+
+// ---- what the templates call -----------------------------------------------------------------------------------------
+
+namespace {
+
+template <class Operation>
+status complete(core& c, void* slot, std::source_location where) {
+  Operation op(&c);
+  op.aim(slot);
+  if (wait::fiber_wait(op, op.node(), {.interruptible = true, .where = where}) == wait::outcome::cancelled)
+    wait::throw_cancelled();
+  return op.result();
+}
+
+template <class Operation>
+status attempt_once(core& c, void* slot) {
+  Operation op(&c);
+  op.aim(slot);
+  return op.try_complete() ? op.result() : status::would_block;
+}
+
+}  // namespace
+
+core* make(const element& e, kind k, std::size_t capacity) {
+  constexpr std::size_t most = std::size_t{1} << 40;
+  if (capacity > most) weft::detail::throw_usage("a channel's capacity is at most 2^40; weft::unlimited has no limit");
+  static const bool always_lock = sched::flag_from_environment("WEFT_CHAN_NO_LOCKFREE");
+  return new core(e, k, capacity, !always_lock);
+}
+void add_end(core& c, side s) noexcept { c.add_end(s); }
+void drop_end(core* c, side s) noexcept {
+  if (c->drop_end(s)) delete c;
+}
+
+status send(core& c, void* value, std::source_location where) { return complete<send_operation>(c, value, where); }
+status receive(core& c, void* target, std::source_location where) {
+  return complete<receive_operation>(c, target, where);
+}
+status try_send(core& c, void* value) { return attempt_once<send_operation>(c, value); }
+status try_receive(core& c, void* target) { return attempt_once<receive_operation>(c, target); }
+
+void close(core& c, side by, std::exception_ptr why) noexcept { c.close(by, std::move(why)); }
+bool is_closed(core& c) noexcept { return c.is_closed(); }
+std::exception_ptr error_of(core& c, side by) noexcept { return c.error_of(by); }
+counts counts_of(core& c) noexcept { return c.count(); }
+std::size_t capacity_of(const core& c) noexcept { return c.capacity(); }
+
+}  // namespace weft::inline v1::chan

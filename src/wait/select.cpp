@@ -1,0 +1,266 @@
+// Select: one wait that is published on several waitables at once.
+//
+// E1. One claim decides: every node carries the same ticket, so whoever claims first wins and the rest are stale.
+//                                                                             model/select, test wait/select_*
+// E2. Every lock is held from the first look to the committed park, so "nothing is ready" is true of one moment, and of two
+//     ready arms the preferred one wins.                                      model/select
+// E3. Locks are taken in the order of their keys, each once.                  model/select (both orders)
+// E4. The frame outlives the committer, who reads the list of locks in it: a woken select takes every lock before it
+//     returns, and the committer's last unlock is its last touch.             model/select
+//
+// Rejected: a "winner" flag beside the word (a second decision, with a gap between the two); unlocking before the switch (a
+// waker would meet a half-parked waiter).
+#include <algorithm>
+#include <memory>
+
+#include "base/log.hpp"
+#include "sched/scheduler.hpp"
+#include "wait/fiber_wait.hpp"
+#include "wait/thread_waiter.hpp"
+#include <weft/detail/select_core.hpp>
+
+namespace weft::inline v1::wait {
+namespace {
+
+using task::state_word;
+using task::wake_reason;
+
+// The enabled arms, in the order of their locks.
+class arm_set {
+ public:
+  explicit arm_set(std::span<const arm> arms) : arms_(arms) {
+    if (arms.size() > inline_capacity) {
+      large_ = std::make_unique<entry[]>(arms.size());
+      entries_ = large_.get();
+    }
+    for (std::uint32_t i = 0; i < arms.size(); ++i)
+      if (arms[i].what != nullptr) entries_[size_++] = {0, i};
+  }
+  arm_set(const arm_set&) = delete;
+  arm_set& operator=(const arm_set&) = delete;
+
+  [[nodiscard]] std::size_t size() const noexcept { return size_; }
+
+  // A waitable may have another lock each time (a timer: that of the worker it is on).
+  void prepare() noexcept {
+    for (entry& e : entries()) {
+      arms_[e.arm].what->prepare();
+      e.key = arms_[e.arm].what->order_key();
+    }
+    const auto by_key = [](const entry& a, const entry& b) { return a.key != b.key ? a.key < b.key : a.arm < b.arm; };
+    std::sort(entries_, entries_ + size_, by_key);
+  }
+  void lock() noexcept {
+    for (std::size_t i = 0; i < size_; ++i)
+      if (is_first(i)) arms_[entries_[i].arm].what->lock();
+  }
+  // The last unlock is the last touch of this object (E4).
+  void unlock() noexcept {
+    for (std::size_t i = size_; i-- > 0;)
+      if (is_first(i)) arms_[entries_[i].arm].what->unlock();
+  }
+  // Takes the nodes of all arms off, lock by lock.
+  void withdraw() noexcept {
+    for (std::size_t i = 0; i < size_; ++i) {
+      waitable& w = *arms_[entries_[i].arm].what;
+      if (is_first(i)) w.lock();
+      w.unpublish(*arms_[entries_[i].arm].entry);
+      if (i + 1 == size_ || is_first(i + 1)) w.unlock();
+    }
+  }
+  // With every lock held.
+  void unpublish() noexcept {
+    for (const entry& e : entries()) arms_[e.arm].what->unpublish(*arms_[e.arm].entry);
+  }
+  void address_nodes(task::parkable& who, task::ticket ticket) noexcept {
+    for (const entry& e : entries()) {
+      node& n = *arms_[e.arm].entry;
+      n.who = &who;
+      n.ticket = ticket;
+      n.arm = e.arm;
+    }
+  }
+  [[nodiscard]] std::uint32_t earliest() const noexcept {
+    std::uint32_t best = entries_[0].arm;
+    for (std::size_t i = 1; i < size_; ++i)
+      if (arms_[entries_[i].arm].what->deadline() < arms_[best].what->deadline()) best = entries_[i].arm;
+    return best;
+  }
+
+ private:
+  struct entry {
+    std::uintptr_t key;
+    std::uint32_t arm;
+  };
+  static constexpr std::size_t inline_capacity = 8;
+
+  [[nodiscard]] std::span<entry> entries() noexcept { return {entries_, size_}; }
+  [[nodiscard]] bool is_first(std::size_t i) const noexcept { return i == 0 || entries_[i].key != entries_[i - 1].key; }
+
+  std::span<const arm> arms_;
+  std::size_t size_ = 0;
+  entry small_[inline_capacity];
+  std::unique_ptr<entry[]> large_;
+  entry* entries_ = small_;
+};
+
+// Goes through the arms once, from a starting point on.
+class circle {
+ public:
+  circle(std::size_t size, std::size_t start) noexcept : size_(size), start_(start) {}
+  template <class F>
+  [[nodiscard]] std::size_t find(F&& f) const {
+    for (std::size_t i = start_; i < size_; ++i)
+      if (f(i)) return i;
+    for (std::size_t i = 0; i < start_; ++i)
+      if (f(i)) return i;
+    return nothing_ready;
+  }
+
+ private:
+  std::size_t size_;
+  std::size_t start_;
+};
+
+class selection {
+ public:
+  selection(std::span<const arm> arms, preference p, bool or_nothing, std::size_t start)
+      : arms_(arms),
+        set_(arms),
+        order_(arms.size(), start),
+        preference_(p),
+        or_nothing_(or_nothing) {}
+
+  [[nodiscard]] bool can_end() const noexcept { return set_.size() != 0 || or_nothing_; }
+
+  // Without locks. Only what cannot break the preference: a later arm might be seen ready after a better one became so.
+  [[nodiscard]] std::size_t first_look() {
+    bool more = true;
+    return order_.find([&](std::size_t i) {
+      if (!more || arms_[i].what == nullptr) return false;
+      more = preference_ == preference::fair;
+      return arms_[i].what->try_complete();
+    });
+  }
+
+  enum class step : std::uint8_t { settle, nothing, cancelled, published };
+  // Locks everything and either completes an arm (winner()), or publishes all. `published`: the locks are still held.
+  [[nodiscard]] step begin(task::parkable& self, bool interruptible) noexcept {
+    set_.prepare();
+    set_.lock();
+    self.wake_value = task::wake_value(wake_reason::none, 0);
+    const std::uint64_t word = self.word.begin_park(interruptible ? state_word::interruptible : 0);
+    set_.address_nodes(self, state_word::ticket_of(word));
+    const bool cancelled = interruptible && (word & state_word::cancel_requested) != 0;
+    if (!cancelled)
+      winner_ = order_.find(
+          [&](std::size_t i) { return arms_[i].what != nullptr && !arms_[i].what->publish(*arms_[i].entry); });
+    if (!cancelled && winner_ == nothing_ready && !or_nothing_) return step::published;
+    set_.unpublish();
+    self.word.abort_park();
+    set_.unlock();
+    if (cancelled) return step::cancelled;
+    return winner_ == nothing_ready ? step::nothing : step::settle;
+  }
+
+  // After the park. True: somebody completed an arm for us (winner()).
+  [[nodiscard]] bool end(const task::parkable& self) noexcept {
+    set_.withdraw();
+    const std::uint64_t value = self.wake_value;
+    if (task::reason_of(value) != wake_reason::data) return false;
+    winner_ = task::arm_of(value);
+    return true;
+  }
+
+  [[nodiscard]] std::size_t winner() const noexcept { return winner_; }
+  void settle() { arms_[winner_].what->settle(); }
+
+  // An outside thread has no wheel: it wakes itself, by the same claim.
+  void sleep(thread_waiter& self) noexcept {
+    const std::uint32_t timed = set_.earliest();
+    node& n = *arms_[timed].entry;
+    const task::ticket ticket = n.ticket;
+    const base::time_ns deadline = arms_[timed].what->deadline();
+    const bool parked = self.word.commit_park();
+    set_.unlock();
+    if (!parked || self.sleep(deadline)) return;
+    if (self.word.wake(ticket) == task::wake_result::claimed)
+      self.wake_value = task::wake_value(wake_reason::data, timed);
+    else
+      (void)self.sleep();
+  }
+  static void unlock_all(void* p) noexcept { static_cast<selection*>(p)->set_.unlock(); }
+
+ private:
+  std::span<const arm> arms_;
+  arm_set set_;
+  circle order_;
+  preference preference_;
+  bool or_nothing_;
+  std::size_t winner_ = nothing_ready;
+};
+
+std::size_t select_in_thread(selection& s) {
+  for (;;) {
+    if (const std::size_t ready = s.first_look(); ready != nothing_ready) return ready;
+    thread_waiter self;
+    switch (s.begin(self, false)) {
+      case selection::step::settle: s.settle(); return s.winner();
+      case selection::step::cancelled:
+      case selection::step::nothing: return nothing_ready;
+      case selection::step::published: break;
+    }
+    s.sleep(self);
+    if (s.end(self)) return s.winner();
+  }
+}
+
+std::size_t select_in_task(selection& s, task::record& self, bool may_wait, std::source_location where) {
+  sched::worker* on = sched::this_worker();
+  if (may_wait) check_may_suspend(0, where);
+  const bool interruptible = self.shields == 0 && !on->is_unwinding();
+  for (bool first = true;; first = false) {
+    if (interruptible && (self.word.load() & state_word::cancel_requested) != 0) throw_cancelled();
+    if (const std::size_t ready = s.first_look(); ready != nothing_ready) {
+      on = sched::this_worker();
+      if (may_wait && first && !on->spend_budget()) on->yield();
+      return ready;
+    }
+    note_site(self, "select", nullptr, where);
+    switch (s.begin(self, interruptible)) {
+      case selection::step::settle: s.settle(); return s.winner();
+      case selection::step::nothing: return nothing_ready;
+      case selection::step::cancelled: throw_cancelled();
+      case selection::step::published: break;
+    }
+    WEFT_LOG(park, "task #%llu parks for select at %s:%u", static_cast<unsigned long long>(self.id), where.file_name(),
+             where.line());
+    sched::worker::park(*sched::this_worker(), &selection::unlock_all, &s);
+    if (s.end(self)) return s.winner();
+  }
+}
+
+// Somewhere else each time; needs not be random.
+std::size_t somewhere(std::size_t size) noexcept {
+  static base::atomic<std::uint32_t> calls{0};
+  const std::uint64_t mixed = calls.fetch_add(1, base::relaxed) * std::uint64_t{0x9e3779b97f4a7c15};
+  return static_cast<std::size_t>((mixed >> 32) * size >> 32);
+}
+
+}  // namespace
+
+std::size_t select(std::span<const arm> arms, preference p, bool or_nothing, std::source_location where) {
+  task::record* self = current_task();
+  std::size_t start = 0;
+  if (p == preference::fair) {
+    sched::worker* on = sched::this_worker();
+    const auto size = static_cast<std::uint32_t>(arms.size());
+    start = on != nullptr ? on->random().below(size) : somewhere(size);
+  }
+  selection s(arms, p, or_nothing, start);
+  if (!s.can_end())
+    weft::detail::throw_usage("every arm of this select is disabled and there is no otherwise: it would wait for ever");
+  return self == nullptr ? select_in_thread(s) : select_in_task(s, *self, !or_nothing, where);
+}
+
+}  // namespace weft::inline v1::wait
