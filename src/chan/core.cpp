@@ -7,6 +7,21 @@ namespace weft::inline v1::chan {
 
 using task::wake_reason;
 
+namespace {
+
+void tell_to_retry(entry& peer) noexcept {
+  peer.admitted = true;
+  peer.who->wake_value = task::wake_value(wake_reason::none, 0);
+  wait::resume(*peer.who);
+}
+
+void tell_done(entry& peer) noexcept {
+  peer.result = status::done;
+  wait::resume(*peer.who);
+}
+
+}  // namespace
+
 core::core(const element& e, kind k, std::size_t capacity, bool lock_free)
     : element_(e),
       kind_(k),
@@ -33,22 +48,15 @@ core::core(const element& e, kind k, std::size_t capacity, bool lock_free)
 entry* core::claim_first(side s, const task::parkable* self) noexcept {
   wait::node*& list = waiters_[index(s)];
   for (wait::node* n = list; n != nullptr;) {
-    wait::node* next = n->next;
-    if (n->who != self) {
-      wait::unlink(list, *n);
-      if (base::check<"channel.claim">(!wait::claim(*n, wake_reason::data))) {
-        n = next;
-        continue;
-      }
-      note_waiters(s);
-      return static_cast<entry*>(n);
-    }
-    n = next;
+    wait::node* candidate = std::exchange(n, n->next);
+    if (candidate->who == self) continue;
+    wait::unlink(list, *candidate);
+    if (wait::claim(*candidate, wake_reason::data)) return static_cast<entry*>(candidate);
   }
-  note_waiters(s);
   return nullptr;
 }
 
+// Nobody of that side waits any more: its fast path is open again.
 void core::note_waiters(side s) noexcept {
   if (fast_ == nullptr || waiters_[index(s)] != nullptr || abandoned_) return;
   if (s == side::writer)
@@ -67,11 +75,14 @@ void core::expect_wait(side s) noexcept {
 
 attempt core::send(entry& e, const task::parkable* self) {
   if (abandoned_ || (is_closed() && !e.admitted)) return {status::closed};
-  if (waiters_[index(side::reader)] != nullptr)
-    if (entry* receiver = claim_first(side::reader, self)) {
+  if (waiters_[index(side::reader)] != nullptr) {
+    entry* receiver = claim_first(side::reader, self);
+    note_waiters(side::reader);
+    if (receiver != nullptr) {
       ++handed_over_;
       return {status::done, receiver};
     }
+  }
   if (buffer_ == nullptr || !buffer_->push(e.slot)) return {};
   ++buffered_;
   return {status::done};
@@ -79,41 +90,35 @@ attempt core::send(entry& e, const task::parkable* self) {
 
 attempt core::receive(entry& e, const task::parkable* self) {
   if (abandoned_) return {status::closed};
-  if (buffer_ != nullptr && buffer_->pop(e.slot)) {
-    ++taken_;
-    if (waiters_[index(side::writer)] == nullptr) return {status::done};
-    entry* sender = claim_first(side::writer, self);
-    if (sender == nullptr) return {status::done};
-    try {
-      if (!buffer_->push(sender->slot)) sender->result = status::would_block;
-      ++buffered_;
-    } catch (...) {
-      sender->result = status::would_block;  // its own affair: it tries again and meets the exception itself
-    }
-    return {status::done, sender, true};
+  const bool from_buffer = buffer_ != nullptr && buffer_->pop(e.slot);
+  if (from_buffer) ++taken_;
+  entry* sender = nullptr;
+  if (waiters_[index(side::writer)] != nullptr) {
+    sender = from_buffer ? refill(self) : claim_first(side::writer, self);
+    note_waiters(side::writer);
   }
-  if (waiters_[index(side::writer)] != nullptr)
-    if (entry* sender = claim_first(side::writer, self)) {
-      ++handed_over_;
-      return {status::done, sender};
+  if (from_buffer) return {status::done, sender, true};
+  if (sender == nullptr) return {is_closed() ? status::closed : status::would_block};
+  ++handed_over_;
+  return {status::done, sender};
+}
+
+// There is room now: the first waiting sender's value goes into it. No sender that came later can take it: their fast path is
+// closed until note_waiters().
+entry* core::refill(const task::parkable* self) noexcept {
+  while (entry* sender = claim_first(side::writer, self)) {
+    try {
+      if (buffer_->push(sender->slot)) {
+        ++buffered_;
+        return sender;
+      }
+    } catch (...) {
+      // The sender's own affair: it tries again and meets the exception itself. The room is for the next one.
     }
-  return {is_closed() ? status::closed : status::would_block};
+    tell_to_retry(*sender);
+  }
+  return nullptr;
 }
-
-namespace {
-
-void tell_to_retry(entry& peer) noexcept {
-  peer.admitted = true;
-  peer.who->wake_value = task::wake_value(wake_reason::none, 0);
-  wait::resume(*peer.who);
-}
-
-void tell_done(entry& peer) noexcept {
-  peer.result = status::done;
-  wait::resume(*peer.who);
-}
-
-}  // namespace
 
 // From the sender's frame to the receiver's, of whom `peer` is the one that was claimed. If the move throws, the mover gets the
 // exception and the peer looks again.
@@ -139,11 +144,10 @@ void core::settle_send(entry& mine, const attempt& a) {
 void core::settle_receive(entry& mine, const attempt& a) {
   mine.result = a.how;
   if (a.peer == nullptr) return;
-  if (!a.buffered) return exchange(*a.peer, mine, *a.peer);
-  if (a.peer->result == status::would_block)
-    tell_to_retry(*a.peer);
-  else
+  if (a.buffered)
     tell_done(*a.peer);
+  else
+    exchange(*a.peer, mine, *a.peer);
 }
 
 // ---- close ---------------------------------------------------------------------------------------------------------

@@ -75,6 +75,7 @@ class core {
   [[nodiscard]] entry* claim_first(side s, const task::parkable* self) noexcept;
   // Claims all of a list as closed and links them after `woken`.
   static void claim_all(wait::node*& list, wait::node*& woken) noexcept;
+  [[nodiscard]] entry* refill(const task::parkable* self) noexcept;
   void note_waiters(side s) noexcept;
   void exchange(entry& from, entry& to, entry& peer);
 

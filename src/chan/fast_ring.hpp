@@ -1,11 +1,12 @@
 // A ring of small elements that senders and receivers use without the channel's lock while nobody has to wait.
 //
-//  tail word:  position << 2 | receivers wait << 1 | closed          head word:  position << 1 | senders wait
+//  tail word:  position << 3 | senders wait << 2 | receivers wait << 1 | closed      head word:  position << 1 | senders wait
 //  slot n:     turn = 2n free for position n · 2n+1 holds it · 2(n + slots) free for the next lap
 //
 // Q1. A position is given to one sender and to one receiver: each by a CAS of the whole word.          model/channel_ring
 // Q2. Once a flag is set the CAS of that side fails and it takes the lock. So a receiver that has set its flag and then finds
-//     the ring empty may park: nothing can be sent past it. Mirror: a sender that finds it full.       model/channel_ring
+//     the ring empty may park: nothing can be sent past it. Mirror: a sender that finds it full; it stops the other senders
+//     too, so that none takes the room that a receiver makes for it.                                   model/channel_ring
 // Q3. A position that is taken and not yet written counts as not empty: who needs it waits for those few instructions. So
 //     close cannot hide an admitted send.                                                              model/channel_close
 // Q4. turn orders the element: written before its release, read after the acquire, and back.           model/channel_ring
@@ -104,10 +105,13 @@ class fast_ring final : public buffer {
     if ((tail_.load(base::relaxed) & receivers_wait) != 0) tail_.fetch_and(~receivers_wait, base::relaxed);
   }
   void set_senders_wait() noexcept {
-    base::step<"fast_ring.senders_wait">([&] { head_.fetch_or(senders_wait, base::relaxed); });
+    base::step<"fast_ring.senders_wait">([&] { tail_.fetch_or(earlier_senders, base::relaxed); });
+    base::step<"fast_ring.stop_receivers">([&] { head_.fetch_or(senders_wait, base::relaxed); });
   }
   void clear_senders_wait() noexcept {
-    if ((head_.load(base::relaxed) & senders_wait) != 0) head_.fetch_and(~senders_wait, base::relaxed);
+    if ((head_.load(base::relaxed) & senders_wait) == 0) return;
+    head_.fetch_and(~senders_wait, base::relaxed);
+    tail_.fetch_and(~earlier_senders, base::relaxed);
   }
   void close() noexcept {
     base::step<"fast_ring.close">([&] { tail_.fetch_or(closed, base::relaxed); });
@@ -119,8 +123,9 @@ class fast_ring final : public buffer {
  private:
   static constexpr std::uint64_t closed = 1;
   static constexpr std::uint64_t receivers_wait = 2;
-  static constexpr std::uint64_t tail_flags = closed | receivers_wait;
-  static constexpr int tail_shift = 2;
+  static constexpr std::uint64_t earlier_senders = 4;
+  static constexpr std::uint64_t tail_flags = closed | receivers_wait | earlier_senders;
+  static constexpr int tail_shift = 3;
   static constexpr std::uint64_t senders_wait = 1;
   static constexpr int head_shift = 1;
 
