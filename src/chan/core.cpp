@@ -49,9 +49,10 @@ entry* core::claim_first(side s, const task::parkable* self) noexcept {
   wait::node*& list = waiters_[index(s)];
   for (wait::node* n = list; n != nullptr;) {
     wait::node* candidate = std::exchange(n, n->next);
-    if (candidate->who == self) continue;
+    if (base::check<"channel.not_with_itself">(candidate->who == self)) continue;
     wait::unlink(list, *candidate);
-    if (wait::claim(*candidate, wake_reason::data)) return static_cast<entry*>(candidate);
+    if (!base::check<"channel.claim">(!wait::claim(*candidate, wake_reason::data)))
+      return static_cast<entry*>(candidate);
   }
   return nullptr;
 }
@@ -74,7 +75,7 @@ void core::expect_wait(side s) noexcept {
 }
 
 attempt core::send(entry& e, const task::parkable* self) {
-  if (abandoned_ || (is_closed() && !e.admitted)) return {status::closed};
+  if (abandoned_ || base::check<"channel.send.closed">(is_closed() && !e.admitted)) return {status::closed};
   if (waiters_[index(side::reader)] != nullptr) {
     entry* receiver = claim_first(side::reader, self);
     note_waiters(side::reader);

@@ -8,15 +8,6 @@
 
 namespace weft::inline v1 {
 
-usage_error::usage_error(const std::string& what) : std::logic_error("weft: " + what) {}
-usage_error::~usage_error() = default;
-runtime_stopped::runtime_stopped()
-    : std::runtime_error(
-          "weft: the runtime has begun to shut down and takes no more tasks; spawn before, or make a new one") {}
-runtime_stopped::~runtime_stopped() = default;
-task_cancelled::task_cancelled() : std::runtime_error("weft: the joined task was cancelled") {}
-task_cancelled::~task_cancelled() = default;
-
 namespace detail {
 namespace {
 
@@ -73,9 +64,6 @@ void park_if(bool (*still)(const void*), const void* context, std::source_locati
 task_head* running_task() noexcept { return wait::current_task(); }
 std::uint64_t id_of(const task_head* t) noexcept { return as_record(t)->id; }
 std::string_view name_of(const task_head* t) noexcept { return task::name_of(*as_record(t)); }
-
-void throw_usage(const char* what) { throw usage_error(what); }
-void throw_task_cancelled() { throw task_cancelled(); }
 
 }  // namespace detail
 }  // namespace weft::inline v1

@@ -165,7 +165,7 @@ class selection {
 
   // After the park. True: somebody completed an arm for us (winner()).
   [[nodiscard]] bool end(const task::parkable& self) noexcept {
-    set_.withdraw();
+    base::step<"select.withdraw">([&] { set_.withdraw(); });
     const std::uint64_t value = self.wake_value;
     if (task::reason_of(value) != wake_reason::data) return false;
     winner_ = task::arm_of(value);

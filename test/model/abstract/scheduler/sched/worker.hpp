@@ -9,6 +9,7 @@
 
 #include "base/atomic.hpp"
 #include "base/lock.hpp"
+#include "base/random.hpp"
 #include "task/task.hpp"
 
 namespace weft::inline v1::task {
@@ -45,6 +46,7 @@ class worker {
   [[nodiscard]] bool spend_budget() noexcept { return true; }
   [[nodiscard]] bool is_unwinding() const noexcept { return false; }
   void yield() noexcept {}
+  [[nodiscard]] base::random& random() noexcept { return random_; }
   static void park(worker& on, void (*unlock)(void*) noexcept, void* locked) noexcept;
 
   struct cache {
@@ -66,6 +68,7 @@ class worker {
   void make_current() noexcept;
   void make_none_current() noexcept;
   record* current_ = nullptr;
+  base::random random_{1};
   cache cache_;
 };
 
