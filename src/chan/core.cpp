@@ -66,12 +66,13 @@ void core::note_waiters(side s) noexcept {
     fast_->clear_receivers_wait();
 }
 
-void core::expect_wait(side s) noexcept {
-  if (fast_ == nullptr) return;
+bool core::expect_wait(side s) noexcept {
+  if (fast_ == nullptr) return false;
   if (s == side::writer)
     fast_->set_senders_wait();
   else
     fast_->set_receivers_wait();
+  return true;
 }
 
 attempt core::send(entry& e, const task::parkable* self) {
@@ -179,7 +180,7 @@ void core::close(side by, std::exception_ptr why) noexcept {
   }
   if (by == side::reader && !abandoned_) {
     abandoned_ = true;
-    expect_wait(side::writer);  // for good: no receiver gets past the lock any more
+    (void)expect_wait(side::writer);  // for good: no receiver gets past the lock any more
     claim_all(waiters_[index(side::writer)], woken);
     claim_all(watchers_[index(side::writer)], woken);
     (fast_ != nullptr ? retired_ : dropped) = std::move(buffer_);

@@ -49,8 +49,8 @@ class core {
   // has changed.
   [[nodiscard]] attempt send(entry& e, const task::parkable* self);
   [[nodiscard]] attempt receive(entry& e, const task::parkable* self);
-  // Before an entry is published, the fast path of the other side is closed, and the operation tried once more.
-  void expect_wait(side s) noexcept;
+  // Before an entry is published: closes the fast path of the other side. True: it had one, so try once more.
+  [[nodiscard]] bool expect_wait(side s) noexcept;
   void publish(side s, entry& e) noexcept { wait::link_last(waiters_[index(s)], e); }
   void unpublish(side s, entry& e) noexcept {
     wait::unlink(waiters_[index(s)], e);

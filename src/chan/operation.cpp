@@ -5,55 +5,38 @@
 #include <weft/errors.hpp>
 
 namespace weft::inline v1::chan {
-namespace {
-
-class locked {
- public:
-  explicit locked(core& c) noexcept : core_(c) { core_.lock(); }
-  ~locked() { core_.unlock(); }
-  locked(const locked&) = delete;
-  locked& operator=(const locked&) = delete;
-
- private:
-  core& core_;
-};
-
-}  // namespace
 
 void operation::lock() noexcept { channel_->lock(); }
 void operation::unlock() noexcept { channel_->unlock(); }
 
-// ---- send ----------------------------------------------------------------------------------------------------------
+// ---- send -----------------------------------------------------------------------------------------------------------
 
-bool send_operation::try_complete() {
-  if (channel_->send_quickly(entry_)) {
-    entry_.result = status::done;
-    return true;
-  }
-  attempt a;
-  {
-    const locked guard(*channel_);
-    a = channel_->send(entry_, nullptr);
-  }
-  if (a.how == status::would_block) return false;
-  channel_->settle_send(entry_, a);
+bool send_operation::try_complete() noexcept {
+  if (!channel_->send_quickly(entry_)) return false;
+  entry_.result = status::done;
   return true;
 }
 
-bool send_operation::publish(wait::node& n) noexcept {
-  channel_->expect_wait(side::writer);
+bool send_operation::try_locked() noexcept {
   try {
-    pending_ = channel_->send(entry_, n.who);
+    pending_ = channel_->send(entry_, nullptr);
+    return pending_.how != status::would_block;
   } catch (...) {
-    pending_ = {};
     failed_ = std::current_exception();
-  }
-  if (failed_ == nullptr && pending_.how == status::would_block) {
-    channel_->publish(side::writer, entry_);
     return true;
   }
-  channel_->unpublish(side::writer, entry_);  // takes the announcement back
-  return false;
+}
+
+bool send_operation::publish(wait::node& n) noexcept {
+  if (channel_->expect_wait(side::writer)) {
+    pending_ = channel_->send(entry_, n.who);  // small elements: it does not throw
+    if (pending_.how != status::would_block) {
+      channel_->unpublish(side::writer, entry_);  // takes the announcement back
+      return false;
+    }
+  }
+  channel_->publish(side::writer, entry_);
+  return true;
 }
 
 void send_operation::unpublish(wait::node&) noexcept { channel_->unpublish(side::writer, entry_); }
@@ -63,37 +46,34 @@ void send_operation::settle() {
   channel_->settle_send(entry_, pending_);
 }
 
-// ---- receive -------------------------------------------------------------------------------------------------------
+// ---- receive --------------------------------------------------------------------------------------------------------
 
-bool receive_operation::try_complete() {
-  if (channel_->receive_quickly(entry_)) {
-    entry_.result = status::done;
-    return true;
-  }
-  attempt a;
-  {
-    const locked guard(*channel_);
-    a = channel_->receive(entry_, nullptr);
-  }
-  if (a.how == status::would_block) return false;
-  channel_->settle_receive(entry_, a);
+bool receive_operation::try_complete() noexcept {
+  if (!channel_->receive_quickly(entry_)) return false;
+  entry_.result = status::done;
   return true;
 }
 
-bool receive_operation::publish(wait::node& n) noexcept {
-  channel_->expect_wait(side::reader);
+bool receive_operation::try_locked() noexcept {
   try {
-    pending_ = channel_->receive(entry_, n.who);
+    pending_ = channel_->receive(entry_, nullptr);
+    return pending_.how != status::would_block;
   } catch (...) {
-    pending_ = {};
     failed_ = std::current_exception();
-  }
-  if (failed_ == nullptr && pending_.how == status::would_block) {
-    channel_->publish(side::reader, entry_);
     return true;
   }
-  channel_->unpublish(side::reader, entry_);  // takes the announcement back
-  return false;
+}
+
+bool receive_operation::publish(wait::node& n) noexcept {
+  if (channel_->expect_wait(side::reader)) {
+    pending_ = channel_->receive(entry_, n.who);  // small elements: it does not throw
+    if (pending_.how != status::would_block) {
+      channel_->unpublish(side::reader, entry_);  // takes the announcement back
+      return false;
+    }
+  }
+  channel_->publish(side::reader, entry_);
+  return true;
 }
 
 void receive_operation::unpublish(wait::node&) noexcept { channel_->unpublish(side::reader, entry_); }
@@ -105,18 +85,13 @@ void receive_operation::settle() {
 
 // ---- death ---------------------------------------------------------------------------------------------------------
 
-bool death_operation::try_complete() {
-  const locked guard(*channel_);
+bool death_operation::try_locked() noexcept {
   if (!channel_->is_dead(watcher_)) return false;
   entry_.result = status::closed;
   return true;
 }
 
 bool death_operation::publish(wait::node&) noexcept {
-  if (channel_->is_dead(watcher_)) {
-    entry_.result = status::closed;
-    return false;
-  }
   channel_->publish_watcher(watcher_, entry_);
   return true;
 }
@@ -140,7 +115,13 @@ template <class Operation>
 status attempt_once(core& c, void* slot) {
   Operation op(&c);
   op.aim(slot);
-  return op.try_complete() ? op.result() : status::would_block;
+  if (op.try_complete()) return op.result();
+  c.lock();
+  const bool completed = op.try_locked();
+  c.unlock();
+  if (!completed) return status::would_block;
+  op.settle();
+  return op.result();
 }
 
 }  // namespace

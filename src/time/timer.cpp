@@ -11,10 +11,9 @@ void timer_operation::prepare() noexcept {
   scheduler_ = in_task ? &on->owner() : nullptr;
 }
 
-bool timer_operation::try_complete() { return base::now() >= entry_.deadline; }
+bool timer_operation::try_complete() noexcept { return base::now() >= entry_.deadline; }
 
 bool timer_operation::publish(wait::node&) noexcept {
-  if (base::now() >= entry_.deadline) return false;
   if (wheel_ == nullptr) return true;
   wheel_->insert(entry_);
   // If this worker gets stuck, somebody else must know of the deadline.

@@ -69,6 +69,10 @@ template <class W>
 round park_once(sched::worker& on, task::record& self, W& w, node& n, bool interruptible) noexcept {
   using task::state_word;
   using task::wake_reason;
+  if (w.try_locked()) {
+    w.unlock();
+    return round::settle;
+  }
   self.wake_value = static_cast<std::uint64_t>(wake_reason::none);
   const std::uint64_t word = self.word.begin_park(interruptible ? state_word::interruptible : 0);
   n.who = &self;
@@ -119,7 +123,10 @@ outcome fiber_wait(W& w, node& n, const options& o) {
              o.where.file_name(), o.where.line());
     w.lock();
     switch (detail::park_once(*on, self, w, n, interruptible)) {
-      case detail::round::settle: w.settle(); [[fallthrough]];
+      case detail::round::settle:
+        w.settle();
+        if (first && !on->spend_budget()) sched::this_worker()->yield();
+        return outcome::completed;
       case detail::round::completed: return outcome::completed;
       case detail::round::cancelled: return outcome::cancelled;
       case detail::round::again: break;

@@ -148,6 +148,11 @@ class selection {
   [[nodiscard]] step begin(task::parkable& self, bool interruptible) noexcept {
     set_.prepare();
     set_.lock();
+    winner_ = order_.find([&](std::size_t i) { return arms_[i].what != nullptr && arms_[i].what->try_locked(); });
+    if (winner_ != nothing_ready || or_nothing_) {
+      set_.unlock();
+      return winner_ == nothing_ready ? step::nothing : step::settle;
+    }
     self.wake_value = task::wake_value(wake_reason::none, 0);
     const std::uint64_t word = self.word.begin_park(interruptible ? state_word::interruptible : 0);
     set_.address_nodes(self, state_word::ticket_of(word));
@@ -155,12 +160,11 @@ class selection {
     if (!cancelled)
       winner_ = order_.find(
           [&](std::size_t i) { return arms_[i].what != nullptr && !arms_[i].what->publish(*arms_[i].entry); });
-    if (!cancelled && winner_ == nothing_ready && !or_nothing_) return step::published;
+    if (!cancelled && winner_ == nothing_ready) return step::published;
     set_.unpublish();
     self.word.abort_park();
     set_.unlock();
-    if (cancelled) return step::cancelled;
-    return winner_ == nothing_ready ? step::nothing : step::settle;
+    return cancelled ? step::cancelled : step::settle;
   }
 
   // After the park. True: somebody completed an arm for us (winner()).
@@ -222,21 +226,24 @@ std::size_t select_in_task(selection& s, task::record& self, bool may_wait, std:
   for (bool first = true;; first = false) {
     if (interruptible && (self.word.load() & state_word::cancel_requested) != 0) throw_cancelled();
     if (const std::size_t ready = s.first_look(); ready != nothing_ready) {
-      on = sched::this_worker();
       if (may_wait && first && !on->spend_budget()) on->yield();
       return ready;
     }
     note_site(self, "select", nullptr, where);
     switch (s.begin(self, interruptible)) {
-      case selection::step::settle: s.settle(); return s.winner();
+      case selection::step::settle:
+        s.settle();
+        if (may_wait && first && !on->spend_budget()) sched::this_worker()->yield();
+        return s.winner();
       case selection::step::nothing: return nothing_ready;
       case selection::step::cancelled: throw_cancelled();
       case selection::step::published: break;
     }
     WEFT_LOG(park, "task #%llu parks for select at %s:%u", static_cast<unsigned long long>(self.id), where.file_name(),
              where.line());
-    sched::worker::park(*sched::this_worker(), &selection::unlock_all, &s);
+    sched::worker::park(*on, &selection::unlock_all, &s);
     if (s.end(self)) return s.winner();
+    on = sched::this_worker();
   }
 }
 

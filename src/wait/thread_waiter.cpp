@@ -9,6 +9,11 @@ outcome thread_wait(waitable& w, node& n) {
     if (w.try_complete()) return outcome::completed;
     thread_waiter self;
     w.lock();
+    if (w.try_locked()) {
+      w.unlock();
+      w.settle();
+      return outcome::completed;
+    }
     const std::uint64_t word = self.word.begin_park(0);
     n.who = &self;
     n.ticket = task::state_word::ticket_of(word);

@@ -133,14 +133,15 @@ class WEFT_API operation : public wait::waitable {
 
   core* channel_;
   entry entry_;
-  attempt pending_;  // from publish(), for settle()
-  std::exception_ptr failed_;  // a move into or out of the buffer threw in publish()
+  attempt pending_;  // decided under the lock, for settle()
+  std::exception_ptr failed_;  // a move into or out of the buffer threw under the lock
 };
 
 class WEFT_API send_operation final : public operation {
  public:
   explicit send_operation(core* c) noexcept : operation(c) {}
-  bool try_complete() override;
+  bool try_complete() noexcept override;
+  bool try_locked() noexcept override;
   bool publish(wait::node& n) noexcept override;
   void unpublish(wait::node& n) noexcept override;
   void settle() override;
@@ -150,7 +151,8 @@ class WEFT_API send_operation final : public operation {
 class WEFT_API receive_operation final : public operation {
  public:
   explicit receive_operation(core* c) noexcept : operation(c) {}
-  bool try_complete() override;
+  bool try_complete() noexcept override;
+  bool try_locked() noexcept override;
   bool publish(wait::node& n) noexcept override;
   void unpublish(wait::node& n) noexcept override;
   void settle() override;
@@ -161,7 +163,8 @@ class WEFT_API receive_operation final : public operation {
 class WEFT_API death_operation final : public operation {
  public:
   death_operation(core* c, side watcher) noexcept : operation(c), watcher_(watcher) {}
-  bool try_complete() override;
+  bool try_complete() noexcept override { return false; }
+  bool try_locked() noexcept override;
   bool publish(wait::node& n) noexcept override;
   void unpublish(wait::node& n) noexcept override;
   [[nodiscard]] const char* reason() const noexcept override { return "death"; }

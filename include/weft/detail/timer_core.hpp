@@ -29,7 +29,8 @@ class WEFT_API timer_operation final : public wait::waitable {
   explicit timer_operation(std::int64_t deadline) noexcept { entry_.deadline = deadline; }
 
   void prepare() noexcept override;
-  bool try_complete() override;
+  bool try_complete() noexcept override;
+  bool try_locked() noexcept override { return try_complete(); }
   bool publish(wait::node& n) noexcept override;
   void unpublish(wait::node& n) noexcept override;
   void lock() noexcept override;

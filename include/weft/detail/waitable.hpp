@@ -35,13 +35,15 @@ class WEFT_API waitable {
  public:
   // Without the lock, before anything else: what is needed to know lock and order key.
   virtual void prepare() noexcept {}
-  // Without the lock: completes at once if it can.
-  [[nodiscard]] virtual bool try_complete() = 0;
-  // With the lock: makes the node discoverable. False: it could complete instead, or has; nothing was published, and the
-  // caller calls settle() when it has released every lock.
+  // Without the lock: completes at once if that takes no lock.
+  [[nodiscard]] virtual bool try_complete() noexcept = 0;
+  // With the lock, before anything is published: completes if it can; settle() does the rest.
+  [[nodiscard]] virtual bool try_locked() noexcept { return false; }
+  // With the lock: makes the node discoverable. False: it could complete instead, or has; nothing was published, and
+  // settle() does the rest.
   [[nodiscard]] virtual bool publish(node& n) noexcept = 0;
   virtual void unpublish(node& n) noexcept = 0;
-  // What completing in publish() left to be done without locks: move the value, wake the peer.
+  // What completing under the lock left to be done without any: move the value, wake the peer. May throw.
   virtual void settle() {}
 
   virtual void lock() noexcept = 0;
