@@ -7,21 +7,6 @@ namespace weft::inline v1::chan {
 
 using task::wake_reason;
 
-namespace {
-
-void tell_to_retry(entry& peer) noexcept {
-  peer.admitted = true;
-  peer.who->wake_value = task::wake_value(wake_reason::none, 0);
-  wait::resume(*peer.who);
-}
-
-void tell_done(entry& peer) noexcept {
-  peer.result = status::done;
-  wait::resume(*peer.who);
-}
-
-}  // namespace
-
 core::core(const element& e, kind k, std::size_t capacity, bool lock_free)
     : element_(e),
       kind_(k),
@@ -43,68 +28,6 @@ core::core(const element& e, kind k, std::size_t capacity, bool lock_free)
 
 // ---- exchange ------------------------------------------------------------------------------------------------------
 
-// The first waiter of that side that is still to be had. Under the lock nobody is half-parked; a waiter claimed by somebody
-// else (cancelled, another arm of its select) is stale and finds its node unlinked when it comes for it.
-entry* core::claim_first(side s, const task::parkable* self) noexcept {
-  wait::node*& list = waiters_[index(s)];
-  for (wait::node* n = list; n != nullptr;) {
-    wait::node* candidate = std::exchange(n, n->next);
-    if (base::check<"channel.not_with_itself">(candidate->who == self)) continue;
-    wait::unlink(list, *candidate);
-    if (!base::check<"channel.claim">(!wait::claim(*candidate, wake_reason::data)))
-      return static_cast<entry*>(candidate);
-  }
-  return nullptr;
-}
-
-// Nobody of that side waits any more: its fast path is open again.
-void core::note_waiters(side s) noexcept {
-  if (fast_ == nullptr || waiters_[index(s)] != nullptr || abandoned_) return;
-  if (s == side::writer)
-    fast_->clear_senders_wait();
-  else
-    fast_->clear_receivers_wait();
-}
-
-bool core::expect_wait(side s) noexcept {
-  if (fast_ == nullptr) return false;
-  if (s == side::writer)
-    fast_->set_senders_wait();
-  else
-    fast_->set_receivers_wait();
-  return true;
-}
-
-attempt core::send(entry& e, const task::parkable* self) {
-  if (abandoned_ || base::check<"channel.send.closed">(is_closed() && !e.admitted)) return {status::closed};
-  if (waiters_[index(side::reader)] != nullptr) {
-    entry* receiver = claim_first(side::reader, self);
-    note_waiters(side::reader);
-    if (receiver != nullptr) {
-      ++handed_over_;
-      return {status::done, receiver};
-    }
-  }
-  if (buffer_ == nullptr || !buffer_->push(e.slot)) return {};
-  ++buffered_;
-  return {status::done};
-}
-
-attempt core::receive(entry& e, const task::parkable* self) {
-  if (abandoned_) return {status::closed};
-  const bool from_buffer = buffer_ != nullptr && buffer_->pop(e.slot);
-  if (from_buffer) ++taken_;
-  entry* sender = nullptr;
-  if (waiters_[index(side::writer)] != nullptr) {
-    sender = from_buffer ? refill(self) : claim_first(side::writer, self);
-    note_waiters(side::writer);
-  }
-  if (from_buffer) return {status::done, sender, true};
-  if (sender == nullptr) return {is_closed() ? status::closed : status::would_block};
-  ++handed_over_;
-  return {status::done, sender};
-}
-
 // There is room now: the first waiting sender's value goes into it. No sender that came later can take it: their fast path is
 // closed until note_waiters().
 entry* core::refill(const task::parkable* self) noexcept {
@@ -122,34 +45,10 @@ entry* core::refill(const task::parkable* self) noexcept {
   return nullptr;
 }
 
-// From the sender's frame to the receiver's, of whom `peer` is the one that was claimed. If the move throws, the mover gets the
-// exception and the peer looks again.
-void core::exchange(entry& from, entry& to, entry& peer) {
-  if (element_.small) {
-    *static_cast<words*>(to.slot) = *static_cast<words*>(from.slot);
-  } else {
-    try {
-      element_.deliver(to.slot, from.slot);
-    } catch (...) {
-      tell_to_retry(peer);
-      throw;
-    }
-  }
-  tell_done(peer);
-}
-
-void core::settle_send(entry& mine, const attempt& a) {
-  mine.result = a.how;
-  if (a.peer != nullptr) exchange(mine, *a.peer, *a.peer);
-}
-
-void core::settle_receive(entry& mine, const attempt& a) {
-  mine.result = a.how;
-  if (a.peer == nullptr) return;
-  if (a.buffered)
-    tell_done(*a.peer);
-  else
-    exchange(*a.peer, mine, *a.peer);
+void core::tell_to_retry(entry& peer) noexcept {
+  peer.admitted = true;
+  peer.who->wake_value = task::wake_value(wake_reason::none, 0);
+  wait::resume(*peer.who);
 }
 
 // ---- close ---------------------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@
 #include "base/lock.hpp"
 #include "chan/buffer.hpp"
 #include "chan/fast_ring.hpp"
-#include "wait/node.hpp"
+#include "wait/fiber_wait.hpp"
 #include <weft/detail/channel_core.hpp>
 
 namespace weft::inline v1::chan {
@@ -37,18 +37,18 @@ class core {
   void close(side by, std::exception_ptr why) noexcept;
 
   // --- operations without the lock ---------------------------------------------------------------------------------
-  [[nodiscard]] bool send_quickly(const entry& e) noexcept {
-    return fast_ != nullptr && fast_->try_send(*static_cast<const words*>(e.slot));
+  [[nodiscard]] bool send_quickly(const void* slot) noexcept {
+    return fast_ != nullptr && fast_->try_send(*static_cast<const words*>(slot));
   }
-  [[nodiscard]] bool receive_quickly(entry& e) noexcept {
-    return fast_ != nullptr && fast_->try_receive(*static_cast<words*>(e.slot));
+  [[nodiscard]] bool receive_quickly(void* slot) noexcept {
+    return fast_ != nullptr && fast_->try_receive(*static_cast<words*>(slot));
   }
 
   // --- operations with the lock --------------------------------------------------------------------------------------
   // `self` is never its own peer (a select may send and receive on one channel). May throw what a move throws; then nothing
   // has changed.
-  [[nodiscard]] attempt send(entry& e, const task::parkable* self);
-  [[nodiscard]] attempt receive(entry& e, const task::parkable* self);
+  [[nodiscard]] attempt send(void* slot, bool admitted, const task::parkable* self);
+  [[nodiscard]] attempt receive(void* slot, const task::parkable* self);
   // Before an entry is published: closes the fast path of the other side. True: it had one, so try once more.
   [[nodiscard]] bool expect_wait(side s) noexcept;
   void publish(side s, entry& e) noexcept { wait::link_last(waiters_[index(s)], e); }
@@ -61,8 +61,16 @@ class core {
   void unpublish_watcher(side s, entry& e) noexcept { wait::unlink(watchers_[index(s)], e); }
 
   // --- after the lock: the other half of an exchange -----------------------------------------------------------------
-  void settle_send(entry& mine, const attempt& a);
-  void settle_receive(entry& mine, const attempt& a);
+  void settle_send(void* slot, const attempt& a) {
+    if (a.peer != nullptr) exchange(slot, a.peer->slot, *a.peer);
+  }
+  void settle_receive(void* slot, const attempt& a) {
+    if (a.peer == nullptr) return;
+    if (a.buffered)
+      tell_done(*a.peer);
+    else
+      exchange(a.peer->slot, slot, *a.peer);
+  }
 
   // --- questions -------------------------------------------------------------------------------------------------------
   [[nodiscard]] bool is_closed() const noexcept { return closed_.load(base::relaxed); }
@@ -77,7 +85,9 @@ class core {
   static void claim_all(wait::node*& list, wait::node*& woken) noexcept;
   [[nodiscard]] entry* refill(const task::parkable* self) noexcept;
   void note_waiters(side s) noexcept;
-  void exchange(entry& from, entry& to, entry& peer);
+  void exchange(void* from, void* to, entry& peer);
+  static void tell_done(entry& peer) noexcept;
+  static void tell_to_retry(entry& peer) noexcept;
 
   base::lock lock_;
   const element& element_;
@@ -95,5 +105,90 @@ class core {
   base::atomic<std::uint32_t> ends_[2] = {1, 1};
   base::atomic<std::uint32_t> sides_{2};
 };
+
+// ---- what every operation goes through: inline, a rendezvous is a hundred nanoseconds ----------------------------------
+
+// The first waiter of that side that is still to be had. Under the lock nobody is half-parked; a waiter claimed by somebody
+// else (cancelled, another arm of its select) is stale and finds its node unlinked when it comes for it.
+inline entry* core::claim_first(side s, const task::parkable* self) noexcept {
+  wait::node*& list = waiters_[index(s)];
+  for (wait::node* n = list; n != nullptr;) {
+    wait::node* candidate = std::exchange(n, n->next);
+    if (base::check<"channel.not_with_itself">(candidate->who == self)) continue;
+    wait::unlink(list, *candidate);
+    if (!base::check<"channel.claim">(!wait::claim(*candidate, task::wake_reason::data)))
+      return static_cast<entry*>(candidate);
+  }
+  return nullptr;
+}
+
+// If nobody of that side waits any more, its fast path is open again.
+inline void core::note_waiters(side s) noexcept {
+  if (fast_ == nullptr || waiters_[index(s)] != nullptr || abandoned_) return;
+  if (s == side::writer)
+    fast_->clear_senders_wait();
+  else
+    fast_->clear_receivers_wait();
+}
+
+inline bool core::expect_wait(side s) noexcept {
+  if (fast_ == nullptr) return false;
+  if (s == side::writer)
+    fast_->set_senders_wait();
+  else
+    fast_->set_receivers_wait();
+  return true;
+}
+
+inline attempt core::send(void* slot, bool admitted, const task::parkable* self) {
+  if (abandoned_ || base::check<"channel.send.closed">(is_closed() && !admitted)) return {status::closed};
+  if (waiters_[index(side::reader)] != nullptr) {
+    entry* receiver = claim_first(side::reader, self);
+    note_waiters(side::reader);
+    if (receiver != nullptr) {
+      ++handed_over_;
+      return {status::done, receiver};
+    }
+  }
+  if (buffer_ == nullptr || !buffer_->push(slot)) return {};
+  ++buffered_;
+  return {status::done};
+}
+
+inline attempt core::receive(void* slot, const task::parkable* self) {
+  if (abandoned_) return {status::closed};
+  const bool from_buffer = buffer_ != nullptr && buffer_->pop(slot);
+  if (from_buffer) ++taken_;
+  entry* sender = nullptr;
+  if (waiters_[index(side::writer)] != nullptr) {
+    sender = from_buffer ? refill(self) : claim_first(side::writer, self);
+    note_waiters(side::writer);
+  }
+  if (from_buffer) return {status::done, sender, true};
+  if (sender == nullptr) return {is_closed() ? status::closed : status::would_block};
+  ++handed_over_;
+  return {status::done, sender};
+}
+
+inline void core::tell_done(entry& peer) noexcept {
+  peer.result = status::done;
+  wait::resume(*peer.who);
+}
+
+// From the sender's frame to the receiver's, of whom `peer` is the one that was claimed. If the move throws, the mover gets the
+// exception and the peer looks again.
+inline void core::exchange(void* from, void* to, entry& peer) {
+  if (element_.small) {
+    *static_cast<words*>(to) = *static_cast<words*>(from);
+  } else {
+    try {
+      element_.deliver(to, from);
+    } catch (...) {
+      tell_to_retry(peer);
+      throw;
+    }
+  }
+  tell_done(peer);
+}
 
 }  // namespace weft::inline v1::chan

@@ -12,14 +12,14 @@ void operation::unlock() noexcept { channel_->unlock(); }
 // ---- send -----------------------------------------------------------------------------------------------------------
 
 bool send_operation::try_complete() noexcept {
-  if (!channel_->send_quickly(entry_)) return false;
+  if (!channel_->send_quickly(entry_.slot)) return false;
   entry_.result = status::done;
   return true;
 }
 
 bool send_operation::try_locked() noexcept {
   try {
-    pending_ = channel_->send(entry_, nullptr);
+    pending_ = channel_->send(entry_.slot, entry_.admitted, nullptr);
     return pending_.how != status::would_block;
   } catch (...) {
     failed_ = std::current_exception();
@@ -29,7 +29,7 @@ bool send_operation::try_locked() noexcept {
 
 bool send_operation::publish(wait::node& n) noexcept {
   if (channel_->expect_wait(side::writer)) {
-    pending_ = channel_->send(entry_, n.who);  // small elements: it does not throw
+    pending_ = channel_->send(entry_.slot, entry_.admitted, n.who);  // small elements: it does not throw
     if (pending_.how != status::would_block) {
       channel_->unpublish(side::writer, entry_);  // takes the announcement back
       return false;
@@ -43,20 +43,21 @@ void send_operation::unpublish(wait::node&) noexcept { channel_->unpublish(side:
 
 void send_operation::settle() {
   if (failed_ != nullptr) std::rethrow_exception(std::exchange(failed_, nullptr));
-  channel_->settle_send(entry_, pending_);
+  entry_.result = pending_.how;
+  channel_->settle_send(entry_.slot, pending_);
 }
 
 // ---- receive --------------------------------------------------------------------------------------------------------
 
 bool receive_operation::try_complete() noexcept {
-  if (!channel_->receive_quickly(entry_)) return false;
+  if (!channel_->receive_quickly(entry_.slot)) return false;
   entry_.result = status::done;
   return true;
 }
 
 bool receive_operation::try_locked() noexcept {
   try {
-    pending_ = channel_->receive(entry_, nullptr);
+    pending_ = channel_->receive(entry_.slot, nullptr);
     return pending_.how != status::would_block;
   } catch (...) {
     failed_ = std::current_exception();
@@ -66,7 +67,7 @@ bool receive_operation::try_locked() noexcept {
 
 bool receive_operation::publish(wait::node& n) noexcept {
   if (channel_->expect_wait(side::reader)) {
-    pending_ = channel_->receive(entry_, n.who);  // small elements: it does not throw
+    pending_ = channel_->receive(entry_.slot, n.who);  // small elements: it does not throw
     if (pending_.how != status::would_block) {
       channel_->unpublish(side::reader, entry_);  // takes the announcement back
       return false;
@@ -80,7 +81,8 @@ void receive_operation::unpublish(wait::node&) noexcept { channel_->unpublish(si
 
 void receive_operation::settle() {
   if (failed_ != nullptr) std::rethrow_exception(std::exchange(failed_, nullptr));
-  channel_->settle_receive(entry_, pending_);
+  entry_.result = pending_.how;
+  channel_->settle_receive(entry_.slot, pending_);
 }
 
 // ---- death ---------------------------------------------------------------------------------------------------------
@@ -103,12 +105,85 @@ void death_operation::unpublish(wait::node&) noexcept { channel_->unpublish_watc
 namespace {
 
 template <class Operation>
-status complete(core& c, void* slot, std::source_location where) {
-  Operation op(&c);
-  op.aim(slot);
+status complete(Operation& op, std::source_location where) {
   if (wait::fiber_wait(op, op.node(), {.interruptible = true, .where = where}) == wait::outcome::cancelled)
     wait::throw_cancelled();
   return op.result();
+}
+
+// Outside threads, cancelled tasks, spent budgets, and whoever has to look again.
+template <class Operation>
+[[gnu::noinline]] status complete_slowly(core& c, void* slot, bool admitted, std::source_location where) {
+  Operation op(&c);
+  op.aim(slot, admitted);
+  return complete(op, where);
+}
+
+// One wait of a task for one operation: what park_locked() needs of a waitable, and no more.
+template <side Side>
+class single_wait {
+ public:
+  single_wait(core& c, void* slot) noexcept : channel_(c) { entry_.slot = slot; }
+  bool publish(wait::node& n) noexcept {
+    if (channel_.expect_wait(Side)) {
+      pending_ = attempt_on(channel_, n.who);
+      if (pending_.how != status::would_block) {
+        channel_.unpublish(Side, entry_);  // takes the announcement back
+        return false;
+      }
+    }
+    channel_.publish(Side, entry_);
+    return true;
+  }
+  void unpublish(wait::node&) noexcept { channel_.unpublish(Side, entry_); }
+  void lock() noexcept { channel_.lock(); }
+  void unlock() noexcept { channel_.unlock(); }
+
+  [[nodiscard]] entry& waiting() noexcept { return entry_; }
+  [[nodiscard]] status settle() {
+    if constexpr (Side == side::writer)
+      channel_.settle_send(entry_.slot, pending_);
+    else
+      channel_.settle_receive(entry_.slot, pending_);
+    return pending_.how;
+  }
+
+ private:
+  attempt attempt_on(core& c, const task::parkable* self) noexcept {  // small elements: it does not throw
+    if constexpr (Side == side::writer)
+      return c.send(entry_.slot, false, self);
+    else
+      return c.receive(entry_.slot, self);
+  }
+  core& channel_;
+  entry entry_;
+  attempt pending_;
+};
+
+// With the lock held: the operation cannot complete now.
+template <class Operation, side Side>
+[[gnu::noinline]] status park(sched::worker& on, core& c, void* slot, std::source_location where) {
+  task::record& self = *on.current();
+  wait::check_may_suspend(1, where);
+  wait::note_site(self, Side == side::writer ? "send" : "receive", &c, where);
+  single_wait<Side> w(c, slot);
+  switch (wait::detail::park_locked(on, self, w, w.waiting(), self.shields == 0 && !on.is_unwinding())) {
+    case wait::detail::round::settle: return w.settle();
+    case wait::detail::round::completed: return w.waiting().result;
+    case wait::detail::round::cancelled: wait::throw_cancelled();
+    case wait::detail::round::again: break;
+  }
+  return complete_slowly<Operation>(c, slot, w.waiting().admitted, where);
+}
+
+// The running task, if it may go on without a look at cancellation and budget.
+inline sched::worker* undisturbed() noexcept {
+  sched::worker* on = sched::this_worker();
+  if (on == nullptr || on->current() == nullptr) [[unlikely]]
+    return nullptr;
+  if ((on->current()->word.peek() & task::state_word::cancel_requested) != 0) [[unlikely]]
+    return nullptr;
+  return on->spend_budget() ? on : nullptr;
 }
 
 template <class Operation>
@@ -126,6 +201,47 @@ status attempt_once(core& c, void* slot) {
 
 }  // namespace
 
+status send(core& c, void* slot, std::source_location where) {
+  sched::worker* on = undisturbed();
+  if (on == nullptr) [[unlikely]]
+    return complete_slowly<send_operation>(c, slot, false, where);
+  if (c.send_quickly(slot)) return status::done;
+  attempt a;
+  c.lock();
+  try {
+    a = c.send(slot, false, nullptr);
+  } catch (...) {
+    c.unlock();
+    throw;
+  }
+  if (a.how == status::would_block) return park<send_operation, side::writer>(*on, c, slot, where);
+  c.unlock();
+  c.settle_send(slot, a);
+  return a.how;
+}
+
+status receive(core& c, void* slot, std::source_location where) {
+  sched::worker* on = undisturbed();
+  if (on == nullptr) [[unlikely]]
+    return complete_slowly<receive_operation>(c, slot, false, where);
+  if (c.receive_quickly(slot)) return status::done;
+  attempt a;
+  c.lock();
+  try {
+    a = c.receive(slot, nullptr);
+  } catch (...) {
+    c.unlock();
+    throw;
+  }
+  if (a.how == status::would_block) return park<receive_operation, side::reader>(*on, c, slot, where);
+  c.unlock();
+  c.settle_receive(slot, a);
+  return a.how;
+}
+
+status try_send(core& c, void* value) { return attempt_once<send_operation>(c, value); }
+status try_receive(core& c, void* target) { return attempt_once<receive_operation>(c, target); }
+
 core* make(const element& e, kind k, std::size_t capacity) {
   constexpr std::size_t most = std::size_t{1} << 40;
   if (capacity > most) weft::detail::throw_usage("a channel's capacity is at most 2^40; weft::unlimited has no limit");
@@ -136,13 +252,6 @@ void add_end(core& c, side s) noexcept { c.add_end(s); }
 void drop_end(core* c, side s) noexcept {
   if (c->drop_end(s)) delete c;
 }
-
-status send(core& c, void* value, std::source_location where) { return complete<send_operation>(c, value, where); }
-status receive(core& c, void* target, std::source_location where) {
-  return complete<receive_operation>(c, target, where);
-}
-status try_send(core& c, void* value) { return attempt_once<send_operation>(c, value); }
-status try_receive(core& c, void* target) { return attempt_once<receive_operation>(c, target); }
 
 void close(core& c, side by, std::exception_ptr why) noexcept { c.close(by, std::move(why)); }
 bool is_closed(core& c) noexcept { return c.is_closed(); }

@@ -36,7 +36,11 @@ template <std::derived_from<waitable> W>
 // --- wakers ---------------------------------------------------------------------------------------------------------
 // With the object's lock held: claims n's waiter and writes the reason. True: the caller owns it and must call resume(),
 // once, after it has released the lock; the node is the waiter's again from then on.
-[[nodiscard]] bool claim(node& n, task::wake_reason why) noexcept;
+[[nodiscard]] inline bool claim(node& n, task::wake_reason why) noexcept {
+  if (n.who->word.wake(n.ticket) != task::wake_result::claimed) return false;
+  n.who->wake_value = task::wake_value(why, n.arm);
+  return true;
+}
 void resume(task::parkable& who) noexcept;
 void resume_joiner(task::parkable& who) noexcept;  // the same, behind other woken tasks
 
@@ -64,15 +68,11 @@ namespace detail {
 
 enum class round : std::uint8_t { completed, settle, cancelled, again };
 
-// One park of a task. The lock is held on entry and free on return.
+// One park of a task for something that could not be completed under the lock, which is held on entry and free on return.
 template <class W>
-round park_once(sched::worker& on, task::record& self, W& w, node& n, bool interruptible) noexcept {
+round park_locked(sched::worker& on, task::record& self, W& w, node& n, bool interruptible) noexcept {
   using task::state_word;
   using task::wake_reason;
-  if (w.try_locked()) {
-    w.unlock();
-    return round::settle;
-  }
   self.wake_value = static_cast<std::uint64_t>(wake_reason::none);
   const std::uint64_t word = self.word.begin_park(interruptible ? state_word::interruptible : 0);
   n.who = &self;
@@ -122,7 +122,12 @@ outcome fiber_wait(W& w, node& n, const options& o) {
     WEFT_LOG(park, "task #%llu parks for %s at %s:%u", static_cast<unsigned long long>(self.id), w.reason(),
              o.where.file_name(), o.where.line());
     w.lock();
-    switch (detail::park_once(*on, self, w, n, interruptible)) {
+    detail::round how = detail::round::settle;
+    if (w.try_locked())
+      w.unlock();
+    else
+      how = detail::park_locked(*on, self, w, n, interruptible);
+    switch (how) {
       case detail::round::settle:
         w.settle();
         if (first && !on->spend_budget()) sched::this_worker()->yield();

@@ -121,10 +121,10 @@ class WEFT_API operation : public wait::waitable {
   [[nodiscard]] status result() const noexcept { return entry_.result; }
   [[nodiscard]] bool enabled() const noexcept { return channel_ != nullptr; }
   // Before each use.
-  void aim(void* slot) noexcept {
+  void aim(void* slot, bool admitted = false) noexcept {
     entry_.slot = slot;
     entry_.result = status::pending;
-    entry_.admitted = false;
+    entry_.admitted = admitted;
   }
 
  protected:
