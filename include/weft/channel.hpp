@@ -249,6 +249,9 @@ class reader : public detail::channel_end<chan::side::reader> {
     return detail::receive_into<T>([&](void* slot) { return chan::try_receive(core(), slot); });
   }
 
+  // Closed, and nothing is left: no recv() will return an element any more.
+  [[nodiscard]] bool is_drained() const { return chan::is_drained(core()); }
+
   // Nothing more will be received, by any reader. What is buffered is dropped, senders get their values back and learn why
   // from close_error().
   void close() { close_with(nullptr); }

@@ -104,6 +104,12 @@ bool core::drop_end(side s) noexcept {
 
 // ---- questions -----------------------------------------------------------------------------------------------------
 
+bool core::is_drained() noexcept {
+  base::lock_guard guard(lock_);
+  if (!is_closed()) return false;
+  return (buffer_ == nullptr || buffer_->size() == 0) && waiters_[index(side::writer)] == nullptr;
+}
+
 std::exception_ptr core::error_of(side by) noexcept {
   base::lock_guard guard(lock_);
   return errors_[index(by)];
