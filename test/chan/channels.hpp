@@ -41,7 +41,8 @@ template <class T>
 // Runs test(capacity) for each kind of first-in-first-out channel: 3 is a ring with more slots than capacity.
 template <class Test>
 void at_capacities(Test&& test) {
-  for (const std::size_t capacity : {std::size_t{0}, std::size_t{1}, std::size_t{2}, std::size_t{3}, std::size_t{8}, no_limit}) {
+  for (const std::size_t capacity :
+       {std::size_t{0}, std::size_t{1}, std::size_t{2}, std::size_t{3}, std::size_t{8}, no_limit}) {
     SCOPED_TRACE(testing::Message() << "capacity " << (capacity == no_limit ? "unlimited" : std::to_string(capacity)));
     test(capacity);
     if (testing::Test::HasFatalFailure()) return;
@@ -49,7 +50,8 @@ void at_capacities(Test&& test) {
 }
 
 template <class End>
-void until_senders_wait(const End& end, std::size_t n = 1, std::source_location where = std::source_location::current()) {
+void until_senders_wait(const End& end, std::size_t n = 1,
+                        std::source_location where = std::source_location::current()) {
   until([&] { return end.statistics().waiting_senders == n; }, support::patience, where);
 }
 template <class End>

@@ -15,7 +15,8 @@ struct two_words {
 };
 static_assert(weft::chan::is_small<int> && weft::chan::is_small<two_words>);
 static_assert(!weft::channel_element<int&> && !weft::channel_element<const int> && !weft::channel_element<int[2]>);
-static_assert(std::is_nothrow_move_constructible_v<weft::writer<int>> && std::is_nothrow_move_assignable_v<weft::reader<int>>);
+static_assert(std::is_nothrow_move_constructible_v<weft::writer<int>> &&
+              std::is_nothrow_move_assignable_v<weft::reader<int>>);
 
 // req: CSP-2
 TEST(Ends, a_new_channel_is_open_and_empty) {
@@ -217,8 +218,7 @@ TEST(Ends, what_statistics_tell_under_load_is_possible) {
         for (std::uint64_t n = 0; n < scaled(200'000); ++n) (void)out.send(n);
       }));
       all.push_back(rt->spawn([&in] {
-        while (in.recv()) {
-        }
+        while (in.recv()) {}
       }));
     }
     std::size_t largest = 0;
