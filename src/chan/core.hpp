@@ -185,6 +185,9 @@ inline void core::exchange(void* from, void* to, entry& peer) {
     try {
       element_.deliver(to, from);
     } catch (...) {
+      lock();
+      --handed_over_;
+      unlock();
       tell_to_retry(peer);
       throw;
     }
