@@ -122,26 +122,25 @@ class circle {
   std::size_t start_;
 };
 
+// Without locks. Only what cannot break the preference: a later arm might be seen ready after a better one became so.
+std::size_t first_look(std::span<const arm> arms, const circle& order, preference p) noexcept {
+  bool more = true;
+  return order.find([&](std::size_t i) {
+    if (!more || arms[i].what == nullptr) return false;
+    more = p == preference::fair;
+    return arms[i].what->try_complete();
+  });
+}
+
 class selection {
  public:
-  selection(std::span<const arm> arms, preference p, bool or_nothing, std::size_t start)
+  selection(std::span<const arm> arms, const circle& order, bool or_nothing)
       : arms_(arms),
         set_(arms),
-        order_(arms.size(), start),
-        preference_(p),
+        order_(order),
         or_nothing_(or_nothing) {}
 
   [[nodiscard]] bool can_end() const noexcept { return set_.size() != 0 || or_nothing_; }
-
-  // Without locks. Only what cannot break the preference: a later arm might be seen ready after a better one became so.
-  [[nodiscard]] std::size_t first_look() {
-    bool more = true;
-    return order_.find([&](std::size_t i) {
-      if (!more || arms_[i].what == nullptr) return false;
-      more = preference_ == preference::fair;
-      return arms_[i].what->try_complete();
-    });
-  }
 
   enum class step : std::uint8_t { settle, nothing, cancelled, published };
   // Locks everything and either completes an arm (winner()), or publishes all. `published`: the locks are still held.
@@ -199,14 +198,12 @@ class selection {
   std::span<const arm> arms_;
   arm_set set_;
   circle order_;
-  preference preference_;
   bool or_nothing_;
   std::size_t winner_ = nothing_ready;
 };
 
 std::size_t select_in_thread(selection& s) {
   for (;;) {
-    if (const std::size_t ready = s.first_look(); ready != nothing_ready) return ready;
     thread_waiter self;
     switch (s.begin(self, false)) {
       case selection::step::settle: s.settle(); return s.winner();
@@ -219,21 +216,17 @@ std::size_t select_in_thread(selection& s) {
   }
 }
 
-std::size_t select_in_task(selection& s, task::record& self, bool may_wait, std::source_location where) {
-  sched::worker* on = sched::this_worker();
+std::size_t select_in_task(selection& s, sched::worker* on, bool may_wait, std::source_location where) {
+  task::record& self = *on->current();
   if (may_wait) check_may_suspend(0, where);
   const bool interruptible = self.shields == 0 && !on->is_unwinding();
-  for (bool first = true;; first = false) {
+  for (;;) {
     if (interruptible && (self.word.load() & state_word::cancel_requested) != 0) throw_cancelled();
-    if (const std::size_t ready = s.first_look(); ready != nothing_ready) {
-      if (may_wait && first && !on->spend_budget()) on->yield();
-      return ready;
-    }
     note_site(self, "select", nullptr, where);
     switch (s.begin(self, interruptible)) {
       case selection::step::settle:
         s.settle();
-        if (may_wait && first && !on->spend_budget()) sched::this_worker()->yield();
+        if (may_wait && !on->has_budget()) on->yield();
         return s.winner();
       case selection::step::nothing: return nothing_ready;
       case selection::step::cancelled: throw_cancelled();
@@ -247,8 +240,16 @@ std::size_t select_in_task(selection& s, task::record& self, bool may_wait, std:
   }
 }
 
+[[gnu::noinline]] std::size_t select_with_locks(std::span<const arm> arms, const circle& order, sched::worker* on,
+                                                bool or_nothing, std::source_location where) {
+  selection s(arms, order, or_nothing);
+  if (!s.can_end())
+    weft::detail::throw_usage("every arm of this select is disabled and there is no otherwise: it would wait for ever");
+  return on == nullptr ? select_in_thread(s) : select_in_task(s, on, !or_nothing, where);
+}
+
 // Somewhere else each time; needs not be random.
-std::size_t somewhere(std::size_t size) noexcept {
+std::size_t somewhere(std::uint32_t size) noexcept {
   static base::atomic<std::uint32_t> calls{0};
   const std::uint64_t mixed = calls.fetch_add(1, base::relaxed) * std::uint64_t{0x9e3779b97f4a7c15};
   return static_cast<std::size_t>((mixed >> 32) * size >> 32);
@@ -257,17 +258,20 @@ std::size_t somewhere(std::size_t size) noexcept {
 }  // namespace
 
 std::size_t select(std::span<const arm> arms, preference p, bool or_nothing, std::source_location where) {
-  task::record* self = current_task();
+  sched::worker* on = sched::this_worker();
+  if (on != nullptr && on->current() == nullptr) on = nullptr;
   std::size_t start = 0;
   if (p == preference::fair) {
-    sched::worker* on = sched::this_worker();
     const auto size = static_cast<std::uint32_t>(arms.size());
     start = on != nullptr ? on->random().below(size) : somewhere(size);
   }
-  selection s(arms, p, or_nothing, start);
-  if (!s.can_end())
-    weft::detail::throw_usage("every arm of this select is disabled and there is no otherwise: it would wait for ever");
-  return self == nullptr ? select_in_thread(s) : select_in_task(s, *self, !or_nothing, where);
+  const circle order(arms.size(), start);
+  // A task whose cancellation is due, or whose budget is spent, goes the long way.
+  const bool undisturbed =
+      on == nullptr || ((on->current()->word.peek() & state_word::cancel_requested) == 0 && on->spend_budget());
+  if (undisturbed) [[likely]]
+    if (const std::size_t ready = first_look(arms, order, p); ready != nothing_ready) return ready;
+  return select_with_locks(arms, order, on, or_nothing, where);
 }
 
 }  // namespace weft::inline v1::wait
