@@ -14,7 +14,8 @@ namespace weft::inline v1::wait {
 
 class waitable {
  public:
-  // Completes without waiting if it can. Called without the lock for a first look and with it before publishing.
+  // Completes without waiting if it can. Called without the lock for a first look, and with it after unpublish() by a waiter
+  // that was woken for another reason. In between publish() decides.
   [[nodiscard]] virtual bool try_complete() noexcept = 0;
   // Makes the node discoverable. False: the wait is already over (completed or closed); nothing was published.
   [[nodiscard]] virtual bool publish(node& n) noexcept = 0;
