@@ -99,12 +99,12 @@ class channel_end {
  public:
   channel_end() = default;
   explicit channel_end(chan::core* c) noexcept : core_(c) {}
-  channel_end(const channel_end& other) noexcept : core_(other.core_) {
+  channel_end(const channel_end& from) noexcept : core_(from.core_) {
     if (core_ != nullptr) chan::add_end(*core_, Side);
   }
-  channel_end(channel_end&& other) noexcept : core_(std::exchange(other.core_, nullptr)) {}
-  channel_end& operator=(channel_end other) noexcept {
-    std::swap(core_, other.core_);
+  channel_end(channel_end&& from) noexcept : core_(std::exchange(from.core_, nullptr)) {}
+  channel_end& operator=(channel_end from) noexcept {
+    std::swap(core_, from.core_);
     return *this;
   }
   ~channel_end() {
