@@ -28,10 +28,20 @@ void scheduler::ensure_watched() noexcept {
   if (!watch_armed_.load(base::relaxed) && idle_.sleeping() != 0) notify();
 }
 
+// Not more at a time than the worker's ring takes: what is woken then runs while it is still in the cache. The rest stays in its
+// wheel, and the next look comes when these have run.
 std::size_t scheduler::fire_timers(base::time_ns now, worker& on) noexcept {
+  constexpr std::size_t least = 16;  // also while the ring is full of tasks that yield
+  const std::size_t room = on.woken_.capacity() - std::min(on.woken_.size(), on.woken_.capacity());
+  const std::size_t most = std::max(room / 2, least);
   std::size_t fired = 0;
-  for (worker* w : worker_pointers_)
-    if (w->timers().next_deadline() <= now) fired += w->timers().fire(now, on);
+  bool more = false;
+  for (worker* w : worker_pointers_) {
+    if (w->timers().next_deadline() > now) continue;
+    if (fired < most) fired += w->timers().fire(now, on, most - fired);
+    more = more || w->timers().next_deadline() <= now;
+  }
+  if (more) on.tick_.look_after(static_cast<std::int32_t>(std::max(fired, least)));
   return fired;
 }
 
