@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "channels.hpp"
+#include "kernel.hpp"
 #include "peer.hpp"
 
 namespace {
@@ -159,9 +160,26 @@ Result wake_latency(u64 n) {
   return percentiles_us(std::move(ns));
 }
 
+int workers = 0;
+
+Result steal_latency(u64 n) {
+  if (workers < 2) {
+    std::fprintf(stderr, "steal_latency needs two workers\n");
+    std::_Exit(2);
+  }
+  const kernel::figures f = kernel::summary(kernel::steal_latency(n));
+  return {f.median / 1000, {{"p95", f.p95 / 1000}, {"p99", f.p99 / 1000}}};
+}
+
+Result trivial_tasks(u64 n) {
+  const kernel::figures f = kernel::summary(kernel::trivial_tasks(n / 1000));
+  return {f.median, {{"p95", f.p95}, {"p99", f.p99}, {"million_per_second", 1000 / f.median}}};
+}
+
 Result runtime(const Args& a, const std::function<Result()>& body) {
   weft::runtime_options options;
   options.workers = static_cast<std::size_t>(a.workers);
+  workers = a.workers;
   return weft::run(options, [&] { return body(); });
 }
 
@@ -188,6 +206,8 @@ int main(int argc, char** argv) {
                        with_cpu(total_ms("timers", 100000, timers), "cpu_ns_per_sleep"),
                        {"mem_parked", "bytes/task", 100000, mem_parked},
                        {"wake_latency", "us", 1000, wake_latency},
+                       {"steal_latency", "us", 20000, steal_latency},
+                       {"trivial_tasks", "ns/op", 1000000, trivial_tasks},
                    },
                    runtime);
 }

@@ -86,7 +86,9 @@ class scheduler {
   [[nodiscard]] bool is_starving() const noexcept { return starved_count_.load(base::relaxed) != 0; }
   void retry_starved() noexcept;
   [[nodiscard]] record* steal_for(worker& thief) noexcept;
-  [[nodiscard]] bool work_visible(const worker& to) const noexcept;
+  void end_search(const worker& w) noexcept;
+  [[nodiscard]] bool work_within_reach(const worker& of) const noexcept;
+  [[nodiscard]] bool work_elsewhere(const worker& of) const noexcept;
   std::size_t fire_timers(base::time_ns now, worker& on) noexcept;
   [[nodiscard]] bool timer_due(base::time_ns now) const noexcept;
   [[nodiscard]] base::time_ns watch_from(worker& w) noexcept;

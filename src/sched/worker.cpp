@@ -98,6 +98,8 @@ void worker::accept_woken_batch(chain<record>&& batch) noexcept {
   chain<record> overflow;
   while (record* t = batch.pop_front()) {
     become_runnable(t, task::run_state::none);
+    // Frames that slept for long: their page walks and misses overlap here, one by one they would not.
+    prefetch(t->sp.load(base::relaxed), 2);
     if constexpr (force_migration)
       scheduler_.inject_elsewhere(*this, t);
     else
