@@ -70,7 +70,7 @@ class idle_set {
   [[nodiscard]] bool start_searching() noexcept {
     std::uint32_t n = searching_.load(base::relaxed);
     do {
-      if (2 * n >= workers_ && n != 0) return false;
+      if (std::size_t{2} * n >= workers_ && n != 0) return false;
     } while (!searching_.compare_exchange_weak(n, n + 1, base::acq_rel, base::relaxed));
     return true;
   }

@@ -177,7 +177,7 @@ void scheduler::take_overflow(worker& from, chain<record>&& overflow) noexcept {
 void scheduler::end_task(record* t, task::phase how) noexcept {
   task::finish_result end = t->word.finish(how);
   if (!end.finished) {
-    if (std::exception_ptr unclaimed = t->ops->dispose(t->body)) report_unhandled(*t, std::move(unclaimed));
+    if (std::exception_ptr unclaimed = t->ops->dispose(t->body)) report_unhandled(*t, unclaimed);
     end = t->word.finish_unwanted(how);
   }
   if (end.has_joiners) wake_joiners(*t);

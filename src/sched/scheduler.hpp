@@ -160,7 +160,7 @@ class scheduler {
 };
 
 // An exception that nobody will take: calls the runtime's handler, or ends the process with the task's name.
-void report_unhandled(const record& t, std::exception_ptr error) noexcept;
+void report_unhandled(const record& t, const std::exception_ptr& error) noexcept;
 
 // References (task.hpp T2). The last one frees the record, wherever it is dropped.
 void add_reference(record* t) noexcept;

@@ -6,7 +6,7 @@
 
 namespace weft::inline v1::sched {
 
-void report_unhandled(const record& t, std::exception_ptr error) noexcept {
+void report_unhandled(const record& t, const std::exception_ptr& error) noexcept {
   const std::string_view own = task::own_name(t);  // ended: nobody renames it any more
   const std::string_view name = own.empty() ? "unnamed" : own;
   // From the pool, not the runtime: a handle may outlive its runtime.
@@ -14,12 +14,14 @@ void report_unhandled(const record& t, std::exception_ptr error) noexcept {
     handler(name, error);
     return;
   }
-  std::string what = "an exception that is not a std::exception";
+  std::string what;
   try {
     std::rethrow_exception(error);
   } catch (const std::exception& e) {
     what = e.what();
-  } catch (...) {}
+  } catch (...) {
+    what = "an exception that is not a std::exception";
+  }
   base::failf(
       "task \"%.*s\" (#%llu) ended with an exception that nobody takes: %s\n  keep its join_handle and join() it, or "
       "set "
