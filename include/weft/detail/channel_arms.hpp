@@ -74,8 +74,12 @@ class incoming {
   }
 
  private:
-  std::conditional_t<chan::is_small<T>, chan::words, std::optional<T>> slot_;
+  std::conditional_t<chan::is_small<T>, chan::words, std::optional<T>> slot_{};  // an arm may be moved before it is used
 };
+
+// f is made for an std::optional<T>. That it takes a T says nothing: a T becomes an optional; and a generic f takes anything.
+template <class F, class T>
+concept takes_optional = std::invocable<F&, std::optional<T>> && (!std::is_class_v<F> || requires { &F::operator(); });
 
 }  // namespace detail
 
@@ -131,10 +135,10 @@ class receive_arm final : public select_arm {
   [[nodiscard]] std::optional<T> take() { return slot_.take(operation_.result() == chan::status::done); }
   template <class F>
   void tell(F& f, bool ok) {
-    if constexpr (std::invocable<F&, T>) {
-      if (ok) std::invoke(f, std::move(*take()));
-    } else {
+    if constexpr (detail::takes_optional<F, T>) {
       std::invoke(f, take());
+    } else {
+      if (ok) std::invoke(f, std::move(*take()));
     }
   }
 
