@@ -74,7 +74,8 @@ class incoming {
   }
 
  private:
-  std::conditional_t<chan::is_small<T>, chan::words, std::optional<T>> slot_{};  // an arm may be moved before it is used
+  std::conditional_t<chan::is_small<T>, chan::words, std::optional<T>>
+      slot_{};  // an arm may be moved before it is used
 };
 
 // f is made for an std::optional<T>. That it takes a T says nothing: a T becomes an optional; and a generic f takes anything.
@@ -126,7 +127,8 @@ class receive_arm final : public select_arm {
   [[nodiscard]] bool complete() override {
     const bool ok = operation_.result() == chan::status::done;
     if (maybe_ != nullptr) {
-      *maybe_ = take();
+      maybe_->reset();
+      if (ok) maybe_->emplace(std::move(*take()));
     } else if (value_ != nullptr && ok) {
       if constexpr (std::is_move_assignable_v<T>) *value_ = *take();
     }
