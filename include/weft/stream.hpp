@@ -11,6 +11,7 @@
 #include <weft/stream/elements.hpp>
 #include <weft/stream/groups.hpp>
 #include <weft/stream/parallel.hpp>
+#include <weft/stream/rpc.hpp>
 #include <weft/stream/several.hpp>
 #include <weft/stream/sinks.hpp>
 #include <weft/stream/sources.hpp>

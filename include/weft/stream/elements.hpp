@@ -141,8 +141,7 @@ struct latch_core : same_type {
       if (got) newest.emplace(std::move(*got));
     }
     throw_if_failed(in);
-    while (out.send(*newest)) {
-    }
+    while (out.send(*newest)) {}
   }
 };
 struct make_latch {

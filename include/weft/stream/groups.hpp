@@ -158,7 +158,8 @@ struct make_quantize {
 
 }  // namespace detail
 
-inline constexpr detail::combinator<detail::make_batch> batch{};  // (n) or (n, time): vectors of n; after that time of fewer
+inline constexpr detail::combinator<detail::make_batch>
+    batch{};  // (n) or (n, time): vectors of n; after that time of fewer
 inline constexpr detail::combinator<detail::make_window> window{};  // (n, step = 1): vectors of n that overlap
 // (quantum) or (reader of quanta), and perhaps (…, writer): amounts in, quanta out; the writer gets what is left in the end.
 inline constexpr detail::combinator<detail::make_quantize> quantize{};

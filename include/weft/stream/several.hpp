@@ -129,8 +129,8 @@ struct zip_core {
       std::tuple<std::optional<All>...> got;
       bool ended[sizeof...(All)] = {};
       while (!(std::get<I>(got).has_value() && ...)) {
-        const selected s = prialt(
-            ~out, when(!std::get<I>(got), in.on_receive(catcher<All>(std::get<I>(got), ended[I])))...);
+        const selected s =
+            prialt(~out, when(!std::get<I>(got), in.on_receive(catcher<All>(std::get<I>(got), ended[I])))...);
         if (s.index() == 0) return;
         ((ended[I] ? throw_if_failed(in) : void()), ...);
         if ((ended[I] || ...)) return;

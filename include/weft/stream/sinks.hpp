@@ -57,8 +57,7 @@ struct blackhole_core {
 
   template <class T>
   void run(reader<T>& in) {
-    while (in.recv()) {
-    }
+    while (in.recv()) {}
   }
 };
 struct make_blackhole {
@@ -164,7 +163,8 @@ struct fanout_combinator : sink_combinator<make_fanout> {
     requires(!is_writer<T>)
   [[nodiscard]] writer<writer<T>> operator()(reader<T> in) const {
     return consume<writer<T>>(
-        "fanout", [in = std::move(in)](reader<writer<T>>& outs) mutable { fanout_core<T>({}, std::move(outs)).run(in); }, 0);
+        "fanout",
+        [in = std::move(in)](reader<writer<T>>& outs) mutable { fanout_core<T>({}, std::move(outs)).run(in); }, 0);
   }
 };
 

@@ -71,7 +71,8 @@ struct enumerate_source : combinator<make_enumerate> {
   template <element_range R>
   [[nodiscard]] auto operator()(R range) const {
     using T = std::ranges::range_value_t<R>;
-    return produce<T>("enumerate", [range = std::move(range)](writer<T>& out) mutable { send_all<T>(out, range, false); }, 0);
+    return produce<T>(
+        "enumerate", [range = std::move(range)](writer<T>& out) mutable { send_all<T>(out, range, false); }, 0);
   }
 };
 
@@ -83,7 +84,8 @@ struct cycle_source {
   template <element_range R>
   [[nodiscard]] auto operator()(R range) const {
     using T = std::ranges::range_value_t<R>;
-    return produce<T>("cycle", [range = std::move(range)](writer<T>& out) mutable { send_all<T>(out, range, true); }, 0);
+    return produce<T>(
+        "cycle", [range = std::move(range)](writer<T>& out) mutable { send_all<T>(out, range, true); }, 0);
   }
 };
 
@@ -91,8 +93,7 @@ struct count_forever_source {
   template <number T>
   void operator()(writer<T> out, std::type_identity_t<T> from, std::type_identity_t<T> step = T(1)) const {
     telling(out, [&] {
-      for (T i = from; out.send(i); i += step) {
-      }
+      for (T i = from; out.send(i); i += step) {}
     });
   }
   template <number T>

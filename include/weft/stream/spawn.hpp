@@ -110,7 +110,8 @@ void spawn_detached(std::string_view name, Body&& body) {
 template <class T, class F>
 reader<T> produce(std::string_view name, F f, std::size_t capacity) {
   auto [out, in] = make_channel<T>(capacity);
-  spawn_detached(name, [f = std::move(f), out = std::move(out)]() mutable { only_telling(out, [&] { std::invoke(f, out); }); });
+  spawn_detached(
+      name, [f = std::move(f), out = std::move(out)]() mutable { only_telling(out, [&] { std::invoke(f, out); }); });
   return std::move(in);
 }
 

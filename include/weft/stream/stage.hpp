@@ -84,8 +84,9 @@ class stage {
   template <class T>
   using output = typename Core::template output<T>;
   template <class U>
-  using input = typename std::conditional_t<std::same_as<In, detail::unknown>, std::type_identity<typename Core::template input<U>>,
-                                            std::type_identity<In>>::type;
+  using input =
+      typename std::conditional_t<std::same_as<In, detail::unknown>,
+                                  std::type_identity<typename Core::template input<U>>, std::type_identity<In>>::type;
 
   explicit stage(Core c) : core_(std::move(c)) {}
 
@@ -98,7 +99,7 @@ class stage {
   }
   template <class T, class U>
   void operator()(reader<T> in, writer<U> out) const& {
-    stage(*this)(std::move(in), std::move(out));
+    stage (*this)(std::move(in), std::move(out));
   }
 
   template <channel_element T>
@@ -132,7 +133,7 @@ class sink_stage {
   }
   template <class T>
   void operator()(reader<T> in) const& {
-    sink_stage(*this)(std::move(in));
+    sink_stage (*this)(std::move(in));
   }
 
   [[nodiscard]] Core& core() noexcept { return core_; }

@@ -60,7 +60,9 @@ struct make_throttle {
 
 }  // namespace detail
 
-inline constexpr detail::combinator<detail::make_debounce> debounce{};  // (time): the newest, once nothing came for that long
-inline constexpr detail::combinator<detail::make_throttle> throttle{};  // (time): at most one in that time; the rest wait
+inline constexpr detail::combinator<detail::make_debounce>
+    debounce{};  // (time): the newest, once nothing came for that long
+inline constexpr detail::combinator<detail::make_throttle>
+    throttle{};  // (time): at most one in that time; the rest wait
 
 }  // namespace weft::inline v1::stream
