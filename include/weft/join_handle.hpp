@@ -1,10 +1,12 @@
 // join_handle<T>: the one who may take a task's result; task_ref: the many who may wake or cancel it.
 #pragma once
 
-#include <concepts>
+#include <cstdint>
+#include <memory>
 #include <optional>
 #include <source_location>
-#include <string_view>
+#include <string>
+#include <type_traits>
 #include <utility>
 
 #include <weft/detail/body.hpp>
@@ -12,6 +14,14 @@
 #include <weft/errors.hpp>
 
 namespace weft::inline v1 {
+namespace detail {
+
+inline std::string copied_name(const task_head* t) {
+  char text[name_capacity];
+  return {text, name_of(t, text)};
+}
+
+}  // namespace detail
 
 // A counted reference to a task, dead or alive: wake it (unpark), cancel it, tell it apart.
 class task_ref {
@@ -34,7 +44,8 @@ class task_ref {
   friend bool operator==(const task_ref&, const task_ref&) = default;
 
   [[nodiscard]] std::uint64_t id() const { return detail::id_of(checked()); }
-  [[nodiscard]] std::string_view name() const { return detail::name_of(checked()); }
+  // A copy: the task may rename itself at any time.
+  [[nodiscard]] std::string name() const { return detail::copied_name(checked()); }
   [[nodiscard]] bool is_finished() const { return detail::is_finished(checked()); }
   void cancel() const { detail::request_cancel(checked()); }
   void unpark() const { detail::unpark(checked()); }
@@ -57,9 +68,9 @@ class [[nodiscard]] join_handle {
       : task_(std::exchange(other.task_, nullptr)),
         outcome_(std::exchange(other.outcome_, nullptr)) {}
   join_handle& operator=(join_handle&& other) noexcept {
-    join_handle old(std::move(*this));
-    task_ = std::exchange(other.task_, nullptr);
-    outcome_ = std::exchange(other.outcome_, nullptr);
+    join_handle taken(std::move(other));  // first: `other` may be this one
+    std::swap(task_, taken.task_);
+    std::swap(outcome_, taken.outcome_);
     return *this;
   }
   ~join_handle() { detach(); }
@@ -72,14 +83,20 @@ class [[nodiscard]] join_handle {
   T join(std::source_location where = std::source_location::current()) {
     return take(detail::wait_for(checked(), where));
   }
-  // The same without the wait: empty (false for void) while the task runs. Never a cancellation point.
+  // The same without the wait: empty (false for void, nullptr for a reference) while the task runs. Never a cancellation
+  // point.
   [[nodiscard]] auto try_join() {
     if constexpr (std::is_void_v<T>) {
       if (!is_finished()) return false;
       take(detail::how_it_ended(task_));
       return true;
     } else if constexpr (std::is_reference_v<T>) {
-      return is_finished() ? std::addressof(take(detail::how_it_ended(task_))) : nullptr;
+      std::add_pointer_t<T> referred = nullptr;
+      if (is_finished()) {
+        auto&& result = take(detail::how_it_ended(task_));
+        referred = std::addressof(result);
+      }
+      return referred;
     } else {
       return is_finished() ? std::optional<T>(take(detail::how_it_ended(task_))) : std::nullopt;
     }
@@ -94,7 +111,7 @@ class [[nodiscard]] join_handle {
   }
   [[nodiscard]] task_ref ref() const { return task_ref(checked()); }
   [[nodiscard]] std::uint64_t id() const { return detail::id_of(checked()); }
-  [[nodiscard]] std::string_view name() const { return detail::name_of(checked()); }
+  [[nodiscard]] std::string name() const { return detail::copied_name(checked()); }
 
  private:
   friend struct detail_access;

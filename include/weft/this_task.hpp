@@ -15,7 +15,7 @@
 namespace weft::inline v1 {
 
 // Lets other tasks run. A cancellation point. From an outside thread: yields the thread.
-WEFT_API void yield();
+WEFT_API void yield(std::source_location where = std::source_location::current());
 
 // Parks the running task until then; never early. A cancellation point, always, even if the time has passed. From an outside
 // thread: sleeps the thread.
@@ -54,7 +54,7 @@ namespace this_task {
 // All of these but `running` need a task, and say so (usage_error) on an outside thread.
 [[nodiscard]] inline bool running() noexcept { return detail::running_task() != nullptr; }
 [[nodiscard]] WEFT_API std::uint64_t id();
-[[nodiscard]] WEFT_API std::string_view name();
+[[nodiscard]] WEFT_API std::string_view name();  // until the task renames itself
 WEFT_API void set_name(std::string_view name);  // up to 31 characters are kept
 [[nodiscard]] WEFT_API task_ref ref();
 

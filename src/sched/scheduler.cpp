@@ -6,6 +6,7 @@
 #include "base/clock.hpp"
 #include "base/log.hpp"
 #include "context/overflow.hpp"
+#include "task/name.hpp"
 
 namespace weft::inline v1::sched {
 namespace {
@@ -14,7 +15,9 @@ namespace {
 std::size_t describe_task(const context::stack& s, char* buffer, std::size_t size) {
   const auto* t = static_cast<const record*>(s.owner);
   if (t == nullptr || size == 0) return 0;
-  const int n = std::snprintf(buffer, size, "\"%s\" (#%llu)", t->named ? t->name : "unnamed",
+  char name[task::name_capacity];
+  (void)task::try_copy_name(*t, name);  // parts of two names, if it overflowed while it renamed itself
+  const int n = std::snprintf(buffer, size, "\"%s\" (#%llu)", name[0] == '\0' ? "unnamed" : name,
                               static_cast<unsigned long long>(t->id));
   return n < 0 ? 0 : std::min(static_cast<std::size_t>(n), size - 1);
 }

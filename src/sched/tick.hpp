@@ -36,6 +36,8 @@ class tick {
   void hurry() noexcept { left_ = 1; }
 
   [[nodiscard]] std::int32_t interval() const noexcept { return interval_; }
+  // Of one dispatch, on average.
+  [[nodiscard]] base::time_ns duration() const noexcept { return average_ns_; }
 
  private:
   std::int32_t left_ = shortest;

@@ -7,7 +7,8 @@
 namespace weft::inline v1::sched {
 
 void report_unhandled(const record& t, std::exception_ptr error) noexcept {
-  const std::string_view name = t.named ? task::name_of(t) : "unnamed";
+  const std::string_view own = task::own_name(t);  // ended: nobody renames it any more
+  const std::string_view name = own.empty() ? "unnamed" : own;
   // From the pool, not the runtime: a handle may outlive its runtime.
   if (const auto& handler = task::slab::of(&t)->pool->on_unhandled) {
     handler(name, error);

@@ -74,7 +74,8 @@ struct wait_site {
 };
 
 inline constexpr std::size_t record_size = 384;
-inline constexpr std::size_t name_capacity = 32;
+using detail::name_capacity;
+inline constexpr std::size_t name_words = name_capacity / sizeof(std::uint64_t);
 
 // Ordered by use: a task that runs to its end without parking touches three cache lines, which matters when it was stolen.
 struct alignas(base::cache_line) record : parkable, detail::task_head {
@@ -101,7 +102,7 @@ struct alignas(base::cache_line) record : parkable, detail::task_head {
   base::lock join_lock;
   std::uint32_t stack_size = 0;  // 0: the default class
   std::uint64_t id = 0;
-  bool named = false;
+  base::atomic<std::uint32_t> name_version{0};  // name.hpp
   // --- third line on ---
   static constexpr std::size_t inline_capacity = 104;
   alignas(16) std::byte inline_body[inline_capacity];
@@ -114,7 +115,7 @@ struct alignas(base::cache_line) record : parkable, detail::task_head {
   void* locals = nullptr;  // room: task-local values
   void* scope = nullptr;  // room: scope link
   void* dispatcher = nullptr;  // room: dispatcher
-  char name[name_capacity] = {};  // if named
+  base::atomic<std::uint64_t> name[name_words] = {};  // name.hpp
 };
 
 #pragma GCC diagnostic push

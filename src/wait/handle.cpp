@@ -1,4 +1,7 @@
 // The core's half of join_handle and task_ref.
+#include <cstring>
+#include <thread>
+
 #include "sched/scheduler.hpp"
 #include "task/name.hpp"
 #include "wait/join.hpp"
@@ -63,7 +66,10 @@ void park_if(bool (*still)(const void*), const void* context, std::source_locati
 }
 task_head* running_task() noexcept { return wait::current_task(); }
 std::uint64_t id_of(const task_head* t) noexcept { return as_record(t)->id; }
-std::string_view name_of(const task_head* t) noexcept { return task::name_of(*as_record(t)); }
+std::size_t name_of(const task_head* t, char (&text)[name_capacity]) noexcept {
+  while (!task::try_copy_name(*as_record(t), text)) std::this_thread::yield();  // it is writing a few words
+  return std::strlen(text);
+}
 
 }  // namespace detail
 }  // namespace weft::inline v1

@@ -180,6 +180,17 @@ TEST(Handle, assigning_over_a_handle_detaches_what_it_held) {
   EXPECT_EQ(ran.load(), 2);
 }
 
+// req: BZ-8
+TEST(Handle, assigning_a_handle_to_itself_changes_nothing) {
+  support::watchdog guard(20s);
+  watched_runtime rt(1);
+  auto h = rt->spawn([] { return 3; });
+  auto& same = h;
+  h = std::move(same);
+  ASSERT_TRUE(h.joinable());
+  EXPECT_EQ(h.join(), 3);
+}
+
 // req: BZ-7
 TEST(Handle, references_keep_a_finished_task_known_and_equal_to_itself) {
   support::watchdog guard(20s);

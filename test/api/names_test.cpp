@@ -1,12 +1,15 @@
 // Names and ids: what people see of a task.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
+#include <cstring>
 #include <string>
-#include <thread>
 
 #include <weft/weft.hpp>
 
 #include "sched/scheduler.hpp"
+#include "support/process.hpp"
 #include "support/until.hpp"
 #include "support/watchdog.hpp"
 #include "task/name.hpp"
@@ -88,7 +91,8 @@ TEST(Names, a_walk_over_the_records_finds_the_living_by_name_and_state) {
     bool found = false;
     rt.core().records().walk([&](weft::task::record& t) {
       if (weft::task::state_word::phase_of(t.word.load()) != weft::task::phase::parked) return;
-      if (weft::task::name_of(t) != "waiting for the door") return;
+      char name[weft::task::name_capacity];
+      if (!weft::task::try_copy_name(t, name) || std::string(name) != "waiting for the door") return;
       reason = t.site.reason.load();
       found = true;
     });
@@ -97,6 +101,39 @@ TEST(Names, a_walk_over_the_records_finds_the_living_by_name_and_state) {
   EXPECT_EQ(reason, "park_if");
   closed = false;
   h.ref().unpark();
+  h.join();
+}
+
+// The names differ in every word, so that parts of two would be seen.
+// req: CSP-14
+TEST(Names, a_name_read_from_outside_while_the_task_renames_itself_is_one_it_had) {
+  support::watchdog guard(60s);
+  watched_runtime rt(2);
+  const std::string lower(31, 'a');
+  const std::string upper(25, 'A');
+  base::atomic<bool> stop{false};
+  auto h = rt->spawn({.name = lower}, [&] {
+    while (!stop.load(base::relaxed)) {
+      weft::this_task::set_name(upper);
+      weft::this_task::set_name(lower);
+      weft::this_task::set_name("");
+      EXPECT_EQ(weft::this_task::name(), "");
+    }
+  });
+  const weft::task_ref ref = h.ref();
+  std::array<std::size_t, 4> seen{};
+  for (std::size_t i = 0; i < support::scaled(200'000) || std::ranges::count(seen, 0u) > 1; ++i) {
+    const std::string name = i % 2 == 0 ? ref.name() : h.name();
+    ++seen[name == lower ? 0 : name == upper ? 1 : name.empty() ? 2 : 3];
+  }
+  EXPECT_EQ(seen[3], 0u) << "neither the one nor the other";
+  for (int i = 0; i < 100; ++i)  // what a dump does, which does not wait: whatever it gets has an end
+    rt.core().records().walk([&](weft::task::record& t) {
+      char text[weft::task::name_capacity];
+      (void)weft::task::try_copy_name(t, text);
+      EXPECT_NE(std::memchr(text, '\0', sizeof text), nullptr);
+    });
+  stop = true;
   h.join();
 }
 

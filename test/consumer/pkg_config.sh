@@ -1,5 +1,6 @@
 #!/bin/sh
 # pkg_config.sh PKG_CONFIG LIBDIR COMPILER WORK_DIR: builds and runs the consumer with what weft.pc says.
+# req: W-10
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 export PKG_CONFIG_PATH="$2/pkgconfig"

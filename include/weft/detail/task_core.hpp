@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <exception>
 #include <source_location>
-#include <string_view>
 
 #include <weft/detail/config.hpp>
 
@@ -21,6 +20,8 @@ class scheduler;
 namespace detail {
 
 struct task_head {};  // the core's record derives from it
+
+inline constexpr std::size_t name_capacity = 32;  // with the end
 
 enum class ended : std::uint8_t { done, cancelled };
 
@@ -57,7 +58,7 @@ WEFT_API void unpark(task_head* t) noexcept;
 WEFT_API void park_if(bool (*still)(const void*), const void* context, std::source_location where);
 [[nodiscard]] WEFT_API task_head* running_task() noexcept;
 [[nodiscard]] WEFT_API std::uint64_t id_of(const task_head* t) noexcept;
-[[nodiscard]] WEFT_API std::string_view name_of(const task_head* t) noexcept;
+[[nodiscard]] WEFT_API std::size_t name_of(const task_head* t, char (&text)[name_capacity]) noexcept;  // its length
 
 [[noreturn]] WEFT_API void throw_usage(const char* what);
 [[noreturn]] WEFT_API void throw_task_cancelled();
