@@ -31,9 +31,7 @@ std::vector<subject> subjects() {
       {"unlimited buffer", [](auto in) { return in | st::buffer(weft::unlimited); }},
       {"tee", [](auto in) { return in | st::tee(st::consumer<counted>(st::blackhole())); }},
       {"tee to a deaf one",
-       [](auto in) {
-         return in | st::tee(st::consumer<counted>([](reader<counted>& side) { (void)side.recv(); }));
-       }},
+       [](auto in) { return in | st::tee(st::consumer<counted>([](reader<counted>& side) { (void)side.recv(); })); }},
       {"latch", [](auto in) { return in | st::latch(); }, false},
       {"killswitch",
        [](auto in) {
@@ -44,11 +42,14 @@ std::vector<subject> subjects() {
          return out;
        }},
       {"enumerate",
-       [](auto in) { return in | st::enumerate() | st::map([](std::pair<std::size_t, counted> p) { return p.second; }); }},
+       [](auto in) {
+         return in | st::enumerate() | st::map([](std::pair<std::size_t, counted> p) { return p.second; });
+       }},
       {"batch", [](auto in) { return in | st::batch(2) | st::map([](std::vector<counted> b) { return b.front(); }); }},
       {"batch in time",
        [](auto in) { return in | st::batch(2, 1h) | st::map([](std::vector<counted> b) { return b.front(); }); }},
-      {"window", [](auto in) { return in | st::window(2) | st::map([](std::vector<counted> b) { return b.front(); }); }},
+      {"window",
+       [](auto in) { return in | st::window(2) | st::map([](std::vector<counted> b) { return b.front(); }); }},
       {"quantize",
        [](auto in) {
          return in | st::map([](counted) { return 1; }) | st::quantize(2) | st::map([](int q) { return counted(q); });
@@ -70,7 +71,9 @@ std::vector<subject> subjects() {
       {"parallel_map", [=](auto in) { return in | st::parallel_map(3, same); }},
       {"parallel_map_unordered", [=](auto in) { return in | st::parallel_map_unordered(3, same); }},
       {"rpc",
-       [](auto in) { return in | st::map([](counted c) { return std::tuple(c); }) | st::rpc([](counted c) { return c; }); }},
+       [](auto in) {
+         return in | st::map([](counted c) { return std::tuple(c); }) | st::rpc([](counted c) { return c; });
+       }},
       {"a composition", [=](auto in) { return in | (st::map(same) | st::buffer(2) | st::map(same)); }},
   };
 }
@@ -101,8 +104,7 @@ TEST(Deaths, a_stage_that_waits_to_send_ends_when_nobody_reads) {
     auto [up, in] = weft::make_channel<counted>();
     auto last = s.attach(std::move(in));
     auto feeding = weft::spawn([up = std::move(up)]() mutable {
-      for (int i = 0; up.send(counted(i)); ++i) {
-      }
+      for (int i = 0; up.send(counted(i)); ++i) {}
     });
     (void)last.recv();
     last.reset();
@@ -131,8 +133,7 @@ TEST(Deaths, a_stage_whose_input_ends_while_it_waits_ends_too) {
     auto [up, in] = weft::make_channel<counted>();
     auto last = s.attach(std::move(in));
     up.reset();
-    while (last.recv()) {
-    }
+    while (last.recv()) {}
   });
 }
 
@@ -145,8 +146,7 @@ TEST(Deaths, a_stage_passes_on_what_its_input_failed_with) {
     }));
     EXPECT_THROW(
         {
-          while (last.recv()) {
-          }
+          while (last.recv()) {}
         },
         failure);
   });

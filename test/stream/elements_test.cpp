@@ -181,7 +181,11 @@ TEST(Sinks, sink_calls_its_function_for_each_and_returns_at_the_end) {
 // req: CSP-12
 TEST(Sinks, what_a_sinks_function_throws_ends_the_stream_and_is_thrown_here) {
   in_runtimes([] {
-    const auto run = [] { st::count_forever(0) | st::sink([](int v) { if (v == 3) throw stream_test::failure("three"); }); };
+    const auto run = [] {
+      st::count_forever(0) | st::sink([](int v) {
+        if (v == 3) throw stream_test::failure("three");
+      });
+    };
     EXPECT_THROW(run(), stream_test::failure);
   });
 }

@@ -53,7 +53,8 @@ TEST(Merge, no_stream_is_passed_over_for_ever) {
 
 TEST(Merge, a_failure_of_one_ends_all_though_the_others_are_silent) {
   in_runtimes([] {
-    auto out = st::merge({st::mute<int>(), st::producer<int>([](writer<int>&) { throw failure("one"); }), st::mute<int>()});
+    auto out =
+        st::merge({st::mute<int>(), st::producer<int>([](writer<int>&) { throw failure("one"); }), st::mute<int>()});
     EXPECT_THROW((void)out.recv(), failure);
   });
 }
@@ -187,8 +188,7 @@ TEST(ParallelMap, so_many_calls_run_at_once_and_no_more) {
     support::latch all_four(4);
     auto out = st::count(0, 40) | st::parallel_map(4, [&](int v) {
                  const int now = ++running;
-                 for (int seen = most.load(); now > seen && !most.compare_exchange_weak(seen, now);) {
-                 }
+                 for (int seen = most.load(); now > seen && !most.compare_exchange_weak(seen, now);) {}
                  if (v < 4) all_four.arrive_and_wait();
                  weft::yield();
                  --running;

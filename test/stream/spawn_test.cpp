@@ -46,8 +46,7 @@ TEST(Producer, it_learns_by_a_failed_send_that_nobody_reads) {
     weft::base::atomic<bool> told{false};
     {
       auto in = st::producer<int>([&](writer<int>& out) {
-        while (out.send(1)) {
-        }
+        while (out.send(1)) {}
         told = true;
       });
       EXPECT_EQ(in.recv(), 1);
@@ -69,8 +68,7 @@ TEST(Producer, a_cancelled_one_ends_its_stream_with_task_cancelled) {
     told.recv()->cancel();
     EXPECT_THROW(
         {
-          while (in.recv()) {
-          }
+          while (in.recv()) {}
         },
         weft::task_cancelled);
   });
@@ -116,8 +114,7 @@ TEST(Consumer, an_exception_that_can_be_told_to_nobody_is_an_unhandled_one) {
       }});
   rt->run([] {
     auto out = st::consumer<int>([](reader<int>& in) {
-      while (in.recv()) {
-      }
+      while (in.recv()) {}
       throw failure("too late");
     });
     out.send(1);
@@ -146,7 +143,8 @@ TEST(Filter, an_exception_upstream_travels_through_every_stage) {
       out.send(1);
       throw failure("source");
     });
-    auto last = std::move(in) | st::map([](int v) { return v + 1; }) | st::buffer(3) | st::where([](int) { return true; });
+    auto last =
+        std::move(in) | st::map([](int v) { return v + 1; }) | st::buffer(3) | st::where([](int) { return true; });
     EXPECT_EQ(last.recv(), 2);
     EXPECT_THROW((void)last.recv(), failure);
   });
@@ -157,8 +155,7 @@ TEST(Filter, why_a_consumer_left_is_told_to_the_producer) {
   in_runtimes([] {
     auto [tell, told] = weft::make_oneshot<bool>();
     auto in = st::producer<int>([tell = std::move(tell)](writer<int>& out) mutable {
-      while (out.send(1)) {
-      }
+      while (out.send(1)) {}
       tell.send(out.close_error() != nullptr);
     });
     auto last = std::move(in) | st::map([](int v) { return v; }) | st::map([](int v) { return v; });
