@@ -154,6 +154,22 @@ Result wake_latency(u64 n) {
   return percentiles_us(std::move(ns));
 }
 
+int workers = 0;
+
+Result steal_latency(u64 n) {
+  if (workers < 2) {
+    std::fprintf(stderr, "steal_latency needs two workers\n");
+    std::_Exit(2);
+  }
+  const kernel::figures f = kernel::summary(kernel::steal_latency(n));
+  return {f.median / 1000, {{"p95", f.p95 / 1000}, {"p99", f.p99 / 1000}}};
+}
+
+Result trivial_tasks(u64 n) {
+  const kernel::figures f = kernel::summary(kernel::trivial_tasks(n / 1000));
+  return {f.median, {{"p95", f.p95}, {"p99", f.p99}, {"million_per_second", 1000 / f.median}}};
+}
+
 Result runtime(const Args& a, const std::function<Result()>& body) {
   weft::runtime_options options;
   options.workers = static_cast<std::size_t>(a.workers);
