@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <new>
 
+#include "base/mutation.hpp"
 #include "wait/fiber_wait.hpp"
 
 namespace weft::inline v1::chan {
@@ -29,7 +30,8 @@ wait::node* news::claim_all(side s) noexcept {
   wait::node** last = &first;
   while (wait::node* n = waiters_[index(s)]) {
     wait::unlink(waiters_[index(s)], *n);
-    if (!wait::claim(*n, task::wake_reason::data)) continue;  // cancelled, or another arm of its select has won
+    if (base::check<"news.claim">(!wait::claim(*n, task::wake_reason::data)))
+      continue;  // cancelled, or another arm of its select has won
     n->next = nullptr;
     *last = n;
     last = &n->next;
@@ -46,7 +48,7 @@ void news::resume_all(wait::node* first) noexcept {
 }
 
 void news::announce_and_unlock() noexcept {
-  version_.store(version_.load(base::relaxed) + 1, base::release);
+  version_.store(version_.load(base::relaxed) + 1, base::relaxed);
   wait::node* woken = claim_all(side::reader);
   unlock();
   resume_all(woken);
@@ -56,7 +58,7 @@ void news::close_and_unlock(std::exception_ptr why) noexcept {
   wait::node* woken = nullptr;
   if (!is_closed()) {
     error_ = std::move(why);
-    closed_.store(true, base::release);
+    closed_.store(true, base::relaxed);
     woken = claim_all(side::reader);
   }
   unlock();
@@ -99,7 +101,7 @@ void* news::state() noexcept { return reinterpret_cast<std::byte*>(this) + offse
 // ---- waiting ----------------------------------------------------------------------------------------------------------
 
 bool news_operation::try_complete() noexcept { return side_ == side::reader && news_->has_news(seen_); }
-bool news_operation::try_locked() noexcept { return news_->is_there(side_, seen_); }
+bool news_operation::try_locked() noexcept { return base::check<"news.second_look">(news_->is_there(side_, seen_)); }
 bool news_operation::publish(wait::node& n) noexcept {
   news_->publish(side_, n);
   return true;

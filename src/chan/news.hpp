@@ -1,12 +1,13 @@
 // A version, an end, and who waits for either. Oneshot, broadcast and watch are typed states behind it.
 //
 // W1. A reader waits only while the version is not above what it has seen and there is no end; both change under the lock and
-//     wake everyone who waits. So nobody waits for what is there already.       test chan/*_is_never_missed
+//     wake everyone who waits. So nobody waits for what is there already.       test chan/*_is_never_missed, model/news
 // W2. The wait completes no operation: the woken reader looks again, under the lock. It has its place in the stream to itself,
-//     so what it was woken for cannot be taken from it, and a cancelled reader has taken nothing.   test chan/*_cancelled_*
+//     so what it was woken for cannot be taken from it, and a cancelled reader has taken nothing.
+//                                                                               test chan/*_cancelled_*, model/news
 // W3. The typed state is touched under the lock only. User code there: one copy, move or swap; what is replaced is destroyed in
 //     the writer's frame.                                                       test chan/*_destroyed_without_the_lock
-// W4. It goes with the last end of the two sides; an operation runs through a live end.
+// W4. It goes with the last end of the two sides; an operation runs through a live end.          model/news
 //
 // Rejected: a slot per waiter that the writer copies to (a writer would pay for its readers' copies, and meet their exceptions).
 #pragma once
@@ -42,10 +43,10 @@ class news {
   void announce_and_unlock() noexcept;
 
   // --- without -----------------------------------------------------------------------------------------------------
-  // acquire pairs with the releases of announce and close: who sees the version sees what was done before it was sent.
+  // relaxed: whoever is told that there is something looks for it under the lock.
   [[nodiscard]] bool has_news(std::uint64_t seen) const noexcept { return version() > seen || is_closed(); }
-  [[nodiscard]] std::uint64_t version() const noexcept { return version_.load(base::acquire); }
-  [[nodiscard]] bool is_closed() const noexcept { return closed_.load(base::acquire); }
+  [[nodiscard]] std::uint64_t version() const noexcept { return version_.load(base::relaxed); }
+  [[nodiscard]] bool is_closed() const noexcept { return closed_.load(base::relaxed); }
   [[nodiscard]] std::exception_ptr error() noexcept;
   void close(std::exception_ptr why) noexcept;
   void add_end(side s) noexcept;

@@ -71,7 +71,7 @@ TEST(Broadcast, what_a_reader_got_and_missed_is_what_was_sent) {
       auto [out, first] = weft::make_broadcast<std::uint64_t>(16);
       std::vector<weft::join_handle<void>> all;
       for (std::size_t r = 0; r < readers; ++r)
-        all.push_back(weft::spawn([in = first, each]() mutable {
+        all.push_back(weft::spawn([in = first]() mutable {
           std::uint64_t got = 0, missed = 0;
           std::vector<std::uint64_t> last(writers);
           while (auto v = in.recv()) {
@@ -85,8 +85,8 @@ TEST(Broadcast, what_a_reader_got_and_missed_is_what_was_sent) {
         }));
       first.reset();
       for (std::size_t w = 0; w < writers; ++w)
-        all.push_back(weft::spawn([out = out, w, each]() mutable {
-          for (std::uint64_t i = 0; i < each; ++i) out.send(i * writers + w);
+        all.push_back(weft::spawn([my_out = out, w]() mutable {
+          for (std::uint64_t i = 0; i < each; ++i) my_out.send(i * writers + w);
         }));
       out.reset();
       for (auto& h : all) h.join();
@@ -136,9 +136,9 @@ TEST(Broadcast, a_cancelled_reader_has_taken_nothing) {
       auto [out, in] = weft::make_broadcast<int>(4);
       for (int i = 0; i < 300; ++i) {
         bool got = false;
-        auto waiting = weft::spawn([&in = in, &got] { got = in.recv().has_value(); });
+        auto waiting = weft::spawn([&in, &got] { got = in.recv().has_value(); });
         if (i % 3 == 0) weft::yield();
-        auto sending = weft::spawn([&out = out, i] { out.send(i); });
+        auto sending = weft::spawn([&out, i] { out.send(i); });
         waiting.cancel();
         waiting.wait();
         sending.join();
@@ -153,13 +153,13 @@ TEST(Broadcast, threads_receive_too) {
   support::watchdog guard(60s);
   watched_runtime rt(2);
   auto [out, in] = weft::make_broadcast<int>(1'000);
-  std::thread reader([in = std::move(in)]() mutable {
+  std::thread reader([my_in = std::move(in)]() mutable {
     int expected = 0;
-    while (auto v = in.recv()) EXPECT_EQ(*v, expected++);
+    while (auto v = my_in.recv()) EXPECT_EQ(*v, expected++);
     EXPECT_EQ(expected, 1'000);
   });
-  rt->run([out = std::move(out)]() mutable {
-    for (int i = 0; i < 1'000; ++i) out.send(i);
+  rt->run([my_out = std::move(out)]() mutable {
+    for (int i = 0; i < 1'000; ++i) my_out.send(i);
   });
   reader.join();
 }
@@ -172,10 +172,10 @@ TEST(Broadcast, it_is_an_arm_of_a_select) {
     rt->run([] {
       auto [out, in] = weft::make_broadcast<int>(64);
       auto [stop, stopped] = weft::make_oneshot<bool>();
-      auto sending = weft::spawn([out = std::move(out), stop = std::move(stop)]() mutable {
-        for (int i = 0; i < 50; ++i) out.send(i);
-        (void)weft::prialt(~out);  // nobody reads any more
-        stop.send(true);
+      auto sending = weft::spawn([my_out = std::move(out), my_stop = std::move(stop)]() mutable {
+        for (int i = 0; i < 50; ++i) my_out.send(i);
+        (void)weft::prialt(~my_out);  // nobody reads any more
+        my_stop.send(true);
       });
       for (int i = 0; i < 50; ++i) {
         int v = -1;

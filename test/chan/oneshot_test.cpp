@@ -32,7 +32,7 @@ TEST(Oneshot, the_value_arrives_whoever_comes_first) {
     rt->run([&] {
       for (std::size_t i = 0; i < rounds; ++i) {
         auto [out, in] = weft::make_oneshot<std::unique_ptr<std::size_t>>();
-        auto sending = weft::spawn([&out = out, i] { EXPECT_TRUE(out.send(std::make_unique<std::size_t>(i))); });
+        auto sending = weft::spawn([&out, i] { EXPECT_TRUE(out.send(std::make_unique<std::size_t>(i))); });
         if (i % 2 == 0) weft::yield();
         const auto got = in.recv();
         EXPECT_EQ(**got, i);
@@ -49,7 +49,7 @@ TEST(Oneshot, a_writer_that_dies_without_a_word_is_the_end) {
     watched_runtime rt(workers);
     rt->run([] {
       auto [out, in] = weft::make_oneshot<int>();
-      auto dying = weft::spawn([out = std::move(out)] { weft::yield(); });
+      auto dying = weft::spawn([my_out = std::move(out)] { weft::yield(); });
       EXPECT_EQ(in.recv(), std::nullopt);
       dying.join();
     });
@@ -103,7 +103,8 @@ TEST(Oneshot, threads_and_tasks_wait_for_each_other) {
   for (int i = 0; i < 200; ++i) {
     auto [there, task_in] = weft::make_oneshot<int>();
     auto [back, in] = weft::make_oneshot<int>();
-    auto task = rt->spawn([in = std::move(task_in), out = std::move(back)]() mutable { out.send(*in.recv() + 1); });
+    auto task =
+        rt->spawn([my_in = std::move(task_in), out = std::move(back)]() mutable { out.send(*my_in.recv() + 1); });
     there.send(i);
     EXPECT_EQ(in.recv(), i + 1);
     task.join();
@@ -128,9 +129,9 @@ TEST(Oneshot, a_cancelled_recv_takes_nothing) {
       for (int i = 0; i < 300; ++i) {
         auto [out, in] = weft::make_oneshot<int>();
         bool got = false;
-        auto waiting = weft::spawn([&in = in, &got] { got = in.recv().has_value(); });
+        auto waiting = weft::spawn([&in, &got] { got = in.recv().has_value(); });
         if (i % 3 == 0) weft::yield();
-        auto sending = weft::spawn([&out = out, i] { EXPECT_TRUE(out.send(i)); });
+        auto sending = weft::spawn([&out, i] { EXPECT_TRUE(out.send(i)); });
         waiting.cancel();
         waiting.wait();
         sending.join();
@@ -148,7 +149,7 @@ TEST(Oneshot, it_is_an_arm_of_a_select) {
     rt->run([] {
       auto [out, in] = weft::make_oneshot<int>();
       auto [other_out, other] = weft::make_oneshot<int>();
-      auto sending = weft::spawn([out = std::move(out)]() mutable { out.send(3); });
+      auto sending = weft::spawn([my_out = std::move(out)]() mutable { my_out.send(3); });
       int v = 0;
       const weft::selected s = weft::alt(other >> v, in >> v);
       EXPECT_EQ(s.index(), 1u);

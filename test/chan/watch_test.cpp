@@ -112,13 +112,13 @@ TEST(Watch, threads_wait_for_tasks) {
   support::watchdog guard(60s);
   watched_runtime rt(2);
   auto [out, in] = weft::make_watch(0);
-  std::thread reader([in = std::move(in)]() mutable {
+  std::thread reader([my_in = std::move(in)]() mutable {
     int last = 0;
-    while (auto v = in.recv()) last = *v;
+    while (auto v = my_in.recv()) last = *v;
     EXPECT_EQ(last, 1'000);
   });
-  rt->run([out = std::move(out)]() mutable {
-    for (int i = 1; i <= 1'000; ++i) out.send(i);
+  rt->run([my_out = std::move(out)]() mutable {
+    for (int i = 1; i <= 1'000; ++i) my_out.send(i);
   });
   reader.join();
 }
@@ -132,9 +132,9 @@ TEST(Watch, a_cancelled_reader_has_seen_nothing) {
       auto [out, in] = weft::make_watch(-1);
       for (int i = 0; i < 300; ++i) {
         bool got = false;
-        auto waiting = weft::spawn([&in = in, &got] { got = in.recv().has_value(); });
+        auto waiting = weft::spawn([&in, &got] { got = in.recv().has_value(); });
         if (i % 3 == 0) weft::yield();
-        auto sending = weft::spawn([&out = out, i] { out.send(i); });
+        auto sending = weft::spawn([&out, i] { out.send(i); });
         waiting.cancel();
         waiting.wait();
         sending.join();
@@ -152,10 +152,10 @@ TEST(Watch, it_is_an_arm_of_a_select) {
     rt->run([] {
       auto [config, changes] = weft::make_watch(0);
       auto [out, in] = weft::make_channel<int>();
-      auto sending = weft::spawn([config = std::move(config), out = std::move(out)]() mutable {
+      auto sending = weft::spawn([my_config = std::move(config), my_out = std::move(out)]() mutable {
         for (int i = 1; i <= 100; ++i) {
-          config.send(i);
-          out.send(i);
+          my_config.send(i);
+          my_out.send(i);
         }
       });
       int newest = 0, received = 0;
@@ -180,10 +180,10 @@ TEST(Watch, a_writer_can_wait_until_nobody_watches) {
     rt->run([] {
       auto [out, in] = weft::make_watch(0);
       auto copy = in;
-      auto leaving = weft::spawn([in = std::move(in), copy = std::move(copy)]() mutable {
-        in.reset();
+      auto leaving = weft::spawn([my_in = std::move(in), my_copy = std::move(copy)]() mutable {
+        my_in.reset();
         weft::yield();
-        copy.reset();
+        my_copy.reset();
       });
       (void)weft::prialt(~out);
       auto again = out.subscribe();

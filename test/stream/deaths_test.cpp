@@ -38,7 +38,7 @@ std::vector<subject> subjects() {
          auto [alive, keepalive] = weft::make_channel<int>();
          auto out = in | st::killswitch(keepalive);
          // The switch lives as long as somebody reads.
-         weft::spawn([alive = std::move(alive)] { (void)weft::prialt(~alive); }).detach();
+         weft::spawn([my_alive = std::move(alive)] { (void)weft::prialt(~my_alive); }).detach();
          return out;
        }},
       {"enumerate",
@@ -103,8 +103,8 @@ TEST(Deaths, a_stage_that_waits_to_send_ends_when_nobody_reads) {
   for_each_subject([](const subject& s) {
     auto [up, in] = weft::make_channel<counted>();
     auto last = s.attach(std::move(in));
-    auto feeding = weft::spawn([up = std::move(up)]() mutable {
-      for (int i = 0; up.send(counted(i)); ++i) {}
+    auto feeding = weft::spawn([my_up = std::move(up)]() mutable {
+      for (int i = 0; my_up.send(counted(i)); ++i) {}
     });
     (void)last.recv();
     last.reset();

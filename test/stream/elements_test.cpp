@@ -207,7 +207,7 @@ TEST(Sinks, fanout_sends_each_element_to_every_output) {
     for (int i = 0; i < 5; ++i) {
       auto [out, in] = weft::make_channel<int>();
       outs.push_back(std::move(out));
-      readers.push_back(weft::spawn([in = std::move(in)] { return all_of(in); }));
+      readers.push_back(weft::spawn([my_in = std::move(in)] { return all_of(my_in); }));
     }
     st::fanout(st::count(0, 50), std::move(outs));
     for (auto& r : readers) EXPECT_EQ(r.join(), all_of(st::count(0, 50)));

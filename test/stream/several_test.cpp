@@ -256,7 +256,7 @@ TEST(Rpc, a_call_that_nobody_answers_says_so) {
     using signature = void(int);
     auto [requests, in] = weft::make_channel<st::rpc_request<signature>>();
     st::rpc_client<signature> call(std::move(requests));
-    auto server = weft::spawn([in = std::move(in)]() mutable { (void)in.recv(); });  // takes one and leaves
+    auto server = weft::spawn([my_in = std::move(in)]() mutable { (void)my_in.recv(); });  // takes one and leaves
     EXPECT_THROW(call(1), st::rpc_closed);
     server.join();
     EXPECT_THROW(call(2), st::rpc_closed);

@@ -60,8 +60,8 @@ TEST(Producer, it_learns_by_a_failed_send_that_nobody_reads) {
 TEST(Producer, a_cancelled_one_ends_its_stream_with_task_cancelled) {
   in_runtimes([] {
     auto [tell, told] = weft::make_oneshot<weft::task_ref>();
-    auto in = st::producer<int>([tell = std::move(tell)](writer<int>& out) mutable {
-      tell.send(weft::this_task::ref());
+    auto in = st::producer<int>([my_tell = std::move(tell)](writer<int>& out) mutable {
+      my_tell.send(weft::this_task::ref());
       for (;;) out.send(1);
     });
     EXPECT_EQ(in.recv(), 1);
@@ -78,10 +78,10 @@ TEST(Producer, a_cancelled_one_ends_its_stream_with_task_cancelled) {
 TEST(Consumer, it_gets_everything_and_then_the_end) {
   in_runtimes([] {
     auto [done, sum] = weft::make_oneshot<int>();
-    auto out = st::consumer<int>([done = std::move(done)](reader<int>& in) mutable {
+    auto out = st::consumer<int>([my_done = std::move(done)](reader<int>& in) mutable {
       int total = 0;
       for (int v : in) total += v;
-      done.send(total);
+      my_done.send(total);
     });
     for (int i = 1; i <= 100; ++i) EXPECT_TRUE(out.send(i));
     out.reset();
@@ -128,8 +128,8 @@ TEST(Filter, both_ends_are_joined_by_it) {
     auto [in, out] = st::filter<int, std::string>([](reader<int>& from, writer<std::string>& to) {
       for (int v : from) to.send(std::to_string(v));
     });
-    auto feeding = weft::spawn([in = std::move(in)]() mutable {
-      for (int i = 0; i < 3; ++i) in.send(i);
+    auto feeding = weft::spawn([my_in = std::move(in)]() mutable {
+      for (int i = 0; i < 3; ++i) my_in.send(i);
     });
     EXPECT_EQ(all_of(std::move(out)), (std::vector<std::string>{"0", "1", "2"}));
     feeding.join();
@@ -154,9 +154,9 @@ TEST(Filter, an_exception_upstream_travels_through_every_stage) {
 TEST(Filter, why_a_consumer_left_is_told_to_the_producer) {
   in_runtimes([] {
     auto [tell, told] = weft::make_oneshot<bool>();
-    auto in = st::producer<int>([tell = std::move(tell)](writer<int>& out) mutable {
+    auto in = st::producer<int>([my_tell = std::move(tell)](writer<int>& out) mutable {
       while (out.send(1)) {}
-      tell.send(out.close_error() != nullptr);
+      my_tell.send(out.close_error() != nullptr);
     });
     auto last = std::move(in) | st::map([](int v) { return v; }) | st::map([](int v) { return v; });
     EXPECT_EQ(last.recv(), 1);
@@ -170,8 +170,8 @@ TEST(Filter, why_a_consumer_left_is_told_to_the_producer) {
 TEST(Filter, cancelling_a_stage_closes_both_of_its_ends) {
   in_runtimes([] {
     auto [tell, told] = weft::make_oneshot<weft::task_ref>();
-    auto [in, out] = st::filter<int, int>([tell = std::move(tell)](reader<int>& from, writer<int>&) mutable {
-      tell.send(weft::this_task::ref());
+    auto [in, out] = st::filter<int, int>([my_tell = std::move(tell)](reader<int>& from, writer<int>&) mutable {
+      my_tell.send(weft::this_task::ref());
       (void)from.recv();
     });
     told.recv()->cancel();

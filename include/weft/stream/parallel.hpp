@@ -49,18 +49,19 @@ struct parallel_map_core {
   // channels is ever full. A failing f fails the results, which fails this.
   template <class T, class U>
   void run(reader<T>& in, writer<U>& out) {
-    auto [work, to_do] = make_channel<numbered<T>>(tasks);
-    auto [done, results] = make_channel<numbered<U>>(tasks);
+    channel_ends<numbered<T>> work = make_channel<numbered<T>>(tasks);
+    channel_ends<numbered<U>> results = make_channel<numbered<U>>(tasks);
     crew hands;
     for (std::size_t i = 0; i < tasks; ++i)
-      hands.add([this, to_do = to_do, done = done]() mutable {
+      hands.add([this, to_do = work.in, done = results.out]() mutable {
         only_telling(done, [&] {
           while (std::optional<numbered<T>> v = to_do.recv())
             if (!done.send({v->number, std::invoke(f, std::move(v->value))})) return;
         });
       });
-    to_do.reset();
-    collect(in, out, work, results);
+    work.in.reset();
+    results.out.reset();
+    collect(in, out, work.out, results.in);
   }
 
  private:

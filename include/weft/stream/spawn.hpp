@@ -109,16 +109,17 @@ void spawn_detached(std::string_view name, Body&& body) {
 
 template <class T, class F>
 reader<T> produce(std::string_view name, F f, std::size_t capacity) {
-  auto [out, in] = make_channel<T>(capacity);
-  spawn_detached(
-      name, [f = std::move(f), out = std::move(out)]() mutable { only_telling(out, [&] { std::invoke(f, out); }); });
-  return std::move(in);
+  channel_ends<T> ends = make_channel<T>(capacity);
+  spawn_detached(name, [f = std::move(f), out = std::move(ends.out)]() mutable {
+    only_telling(out, [&] { std::invoke(f, out); });
+  });
+  return std::move(ends.in);
 }
 
 template <class T, class F>
 writer<T> consume(std::string_view name, F f, std::size_t capacity) {
-  auto [out, in] = make_channel<T>(capacity);
-  spawn_detached(name, [f = std::move(f), in = std::move(in)]() mutable {
+  channel_ends<T> ends = make_channel<T>(capacity);
+  spawn_detached(name, [f = std::move(f), in = std::move(ends.in)]() mutable {
     try {
       std::invoke(f, in);
     } catch (const cancelled&) {
@@ -128,7 +129,7 @@ writer<T> consume(std::string_view name, F f, std::size_t capacity) {
       in.close(std::current_exception());
     }
   });
-  return std::move(out);
+  return std::move(ends.out);
 }
 
 // f between two ends that exist.
