@@ -9,3 +9,4 @@
 #include <weft/select.hpp>
 #include <weft/this_task.hpp>
 #include <weft/timer.hpp>
+#include <weft/version.hpp>
