@@ -1,6 +1,8 @@
 #include "sched/scheduler.hpp"
 
+#include <algorithm>
 #include <cstdio>
+#include <cstring>
 #include <new>
 
 #include "base/clock.hpp"
@@ -22,6 +24,17 @@ std::size_t describe_task(const context::stack& s, char* buffer, std::size_t siz
   return n < 0 ? 0 : std::min(static_cast<std::size_t>(n), size - 1);
 }
 
+// The same for how it gets a larger one. Nobody spawns `main` but weft::run, which takes the runtime's default.
+std::size_t advise_task(const context::stack& s, std::size_t wanted, char* buffer, std::size_t size) {
+  const auto* t = static_cast<const record*>(s.owner);
+  char name[task::name_capacity] = "";
+  if (t != nullptr) (void)task::try_copy_name(*t, name);
+  const char* format = std::strcmp(name, "main") == 0 ? "weft::run(runtime_options{.stack_size = %zu}, ...)"
+                                                      : "spawn(attributes{.stack_size = %zu}, ...)";
+  const int n = std::snprintf(buffer, size, format, wanted);
+  return n < 0 ? 0 : std::min(static_cast<std::size_t>(n), size - 1);
+}
+
 // A task sent elsewhere must not be stolen back.
 scheduler_options adjusted(scheduler_options o) {
   if constexpr (force_migration) o.stealing = false;
@@ -39,7 +52,7 @@ scheduler::scheduler(scheduler_options options)
       idle_(options_.workers),
       fork_generation_(fork_generation()) {
   try {
-    context::install_overflow_reporter(&describe_task);
+    context::install_overflow_reporter(&describe_task, &advise_task);
     for (std::size_t i = 0; i < options_.workers; ++i) {
       workers_.push_back(std::make_unique<worker>(*this, static_cast<int>(i)));
       worker_pointers_.push_back(workers_.back().get());
@@ -157,7 +170,7 @@ void scheduler::inject_to(std::uint32_t first_choice, record* t) noexcept {
   const auto n = static_cast<std::uint32_t>(worker_count());
   std::uint32_t to = first_choice % n;
   for (std::uint32_t i = 0; i < n && worker_pointers_[to]->is_leaving(); ++i) to = (to + 1) % n;
-  WEFT_LOG(inbox, "task #%llu to the inbox of worker %u", static_cast<unsigned long long>(t->id), to);
+  WEFT_LOG(inbox, "task %s to the inbox of worker %u", task::label(*t).text, to);
   worker& chosen = *worker_pointers_[to];
   chosen.push_inbox(t);
   if (options_.stealing || chosen.state() == worker_state::dead)

@@ -33,6 +33,7 @@ inline constexpr bool force_migration = false;
 
 struct scheduler_options {
   std::size_t workers = 1;
+  const char* workers_from = "runtime_options";  // who said so
   std::size_t stack_size = context::default_stack;
   std::size_t stack_cache_bytes = std::size_t{64} << 20;
   std::size_t max_stacks = SIZE_MAX;
@@ -159,7 +160,8 @@ class scheduler {
   base::atomic<std::size_t> starved_count_{0};
 };
 
-// An exception that nobody will take: calls the runtime's handler, or ends the process with the task's name.
+// An exception that nobody will take: calls the runtime's handler, or ends the process with the task's name. One that was
+// forgiven (task/state.hpp, F) is only told.
 void report_unhandled(const record& t, const std::exception_ptr& error) noexcept;
 
 // References (task.hpp T2). The last one frees the record, wherever it is dropped.

@@ -1,8 +1,10 @@
 // The worker's own stack: look for work, spin a little, sleep; fire timers and watch over stuck workers meanwhile.
 #include <cxxabi.h>
+#include <pthread.h>
 #include <signal.h>
 
 #include <algorithm>
+#include <cstdio>
 
 #include "base/clock.hpp"
 #include "context/overflow.hpp"
@@ -43,6 +45,9 @@ worker::~worker() = default;
 
 void worker::thread_main() noexcept {
   this_thread_worker = this;
+  char name[16];  // the kernel's limit
+  std::snprintf(name, sizeof name, "weft-%d", id_);
+  (void)::pthread_setname_np(::pthread_self(), name);
   exceptions_ = reinterpret_cast<task::exception_state*>(abi::__cxa_get_globals());
   context::alternate_signal_stack signal_stack;
   flow_.adopt_thread();

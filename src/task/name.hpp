@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <cstring>
 #include <string_view>
 
@@ -60,5 +61,16 @@ inline void clear_name(record& t) noexcept {
   if ((t.name_version.load(base::relaxed) & name_named) == 0) return {};
   return reinterpret_cast<const char*>(t.name);
 }
+
+// For a line of a log: `#2 "alice"`, or `#2`.
+struct label {
+  explicit label(const record& t) noexcept {
+    char name[name_capacity];
+    (void)try_copy_name(t, name);
+    std::snprintf(text, sizeof text, name[0] == '\0' ? "#%llu" : "#%llu \"%s\"", static_cast<unsigned long long>(t.id),
+                  name);
+  }
+  char text[64];
+};
 
 }  // namespace weft::inline v1::task

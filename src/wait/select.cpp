@@ -255,8 +255,7 @@ std::size_t select_in_task(selection& s, sched::worker* on, bool may_wait, std::
       case selection::step::cancelled: throw_cancelled();
       case selection::step::published: break;
     }
-    WEFT_LOG(park, "task #%llu parks for select at %s:%u", static_cast<unsigned long long>(self.id), where.file_name(),
-             where.line());
+    WEFT_LOG(park, "task %s parks for select at %s:%u", task::label(self).text, where.file_name(), where.line());
     sched::worker::park(*on, &selection::unlock_all, &s);
     if (s.end(self)) return s.winner();
     on = sched::this_worker();
