@@ -110,12 +110,12 @@ class channel_end {
  public:
   channel_end() = default;
   explicit channel_end(chan::core* c) noexcept : core_(c) {}
-  channel_end(const channel_end& other) noexcept : core_(other.core_) {
+  channel_end(const channel_end& from) noexcept : core_(from.core_) {
     if (core_ != nullptr) chan::add_end(*core_, Side);
   }
-  channel_end(channel_end&& other) noexcept : core_(std::exchange(other.core_, nullptr)) {}
-  channel_end& operator=(channel_end other) noexcept {
-    std::swap(core_, other.core_);
+  channel_end(channel_end&& from) noexcept : core_(std::exchange(from.core_, nullptr)) {}
+  channel_end& operator=(channel_end from) noexcept {
+    std::swap(core_, from.core_);
     return *this;
   }
   ~channel_end() {
@@ -138,7 +138,7 @@ class channel_end {
     return {c.sent, c.received, c.size, c.waiting_senders, c.waiting_receivers};
   }
   // What the other side's close(error) said; null if nothing.
-  [[nodiscard]] std::exception_ptr close_error() const { return chan::error_of(core(), other); }
+  [[nodiscard]] std::exception_ptr close_error() const { return chan::error_of(core(), opposite); }
 
  protected:
   [[nodiscard]] chan::core& core() const {
@@ -149,7 +149,7 @@ class channel_end {
   void close_with(std::exception_ptr why) { chan::close(core(), Side, std::move(why)); }
 
  private:
-  static constexpr chan::side other = Side == chan::side::writer ? chan::side::reader : chan::side::writer;
+  static constexpr chan::side opposite = Side == chan::side::writer ? chan::side::reader : chan::side::writer;
   chan::core* core_ = nullptr;
 };
 

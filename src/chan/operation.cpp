@@ -203,13 +203,7 @@ status attempt_once(core& c, void* slot) {
   return op.result();
 }
 
-}  // namespace
-
-status send(core& c, void* slot, std::source_location where) {
-  sched::worker* on = undisturbed();
-  if (on == nullptr) [[unlikely]]
-    return complete_slowly<send_operation>(c, slot, false, where);
-  if (c.send_quickly(slot)) return status::done;
+[[gnu::noinline]] status send_locked(sched::worker& on, core& c, void* slot, std::source_location where) {
   attempt a;
   c.lock();
   try {
@@ -218,17 +212,13 @@ status send(core& c, void* slot, std::source_location where) {
     c.unlock();
     throw;
   }
-  if (a.how == status::would_block) return park<send_operation, side::writer>(*on, c, slot, where);
+  if (a.how == status::would_block) return park<send_operation, side::writer>(on, c, slot, where);
   c.unlock();
   c.settle_send(slot, a);
   return a.how;
 }
 
-status receive(core& c, void* slot, std::source_location where) {
-  sched::worker* on = undisturbed();
-  if (on == nullptr) [[unlikely]]
-    return complete_slowly<receive_operation>(c, slot, false, where);
-  if (c.receive_quickly(slot)) return status::done;
+[[gnu::noinline]] status receive_locked(sched::worker& on, core& c, void* slot, std::source_location where) {
   attempt a;
   c.lock();
   try {
@@ -237,10 +227,28 @@ status receive(core& c, void* slot, std::source_location where) {
     c.unlock();
     throw;
   }
-  if (a.how == status::would_block) return park<receive_operation, side::reader>(*on, c, slot, where);
+  if (a.how == status::would_block) return park<receive_operation, side::reader>(on, c, slot, where);
   c.unlock();
   c.settle_receive(slot, a);
   return a.how;
+}
+
+}  // namespace
+
+status send(core& c, void* slot, std::source_location where) {
+  sched::worker* on = undisturbed();
+  if (on == nullptr) [[unlikely]]
+    return complete_slowly<send_operation>(c, slot, false, where);
+  if (c.send_quickly(slot)) return status::done;
+  return send_locked(*on, c, slot, where);
+}
+
+status receive(core& c, void* slot, std::source_location where) {
+  sched::worker* on = undisturbed();
+  if (on == nullptr) [[unlikely]]
+    return complete_slowly<receive_operation>(c, slot, false, where);
+  if (c.receive_quickly(slot)) return status::done;
+  return receive_locked(*on, c, slot, where);
 }
 
 status try_send(core& c, void* value) { return attempt_once<send_operation>(c, value); }

@@ -1,6 +1,7 @@
 #include <new>
 
 #include "sched/scheduler.hpp"
+#include "task/name.hpp"
 
 namespace weft::inline v1::sched {
 
@@ -16,7 +17,7 @@ void drop_reference(record* t) noexcept {
     t->heap_body = false;
   }
   t->ops = nullptr;
-  t->named = false;
+  task::clear_name(*t);
   t->stack_size = 0;
   t->shields = 0;
   t->exceptions = {};

@@ -73,6 +73,7 @@ class alignas(base::cache_line) worker {
   static void park(worker& on, void (*unlock)(void*) noexcept, void* locked) noexcept;
   // One suspension point passed without parking. False: the budget is spent, the caller should yield.
   [[nodiscard]] bool spend_budget() noexcept { return --budget_ > 0; }
+  [[nodiscard]] bool has_budget() const noexcept { return budget_ > 0; }
 
   // --- this worker's thread ---------------------------------------------------------------------------------------
   void accept_woken(record* t) noexcept;  // RUNNABLE, claimed by us: to the LIFO slot

@@ -129,28 +129,34 @@ class circle {
   std::size_t start_;
 };
 
+// In which order this select goes through its arms.
+struct way {
+  circle order;
+  preference prefers;
+  bool look_everywhere;  // at the first look; else only where it starts
+};
+
+// Without locks. In order, only the first: a later arm might be seen ready after a better one became so.
+std::size_t first_look(std::span<const arm> arms, const way& how) noexcept {
+  bool more = true;
+  return how.order.find([&](std::size_t i) {
+    if (!more || arms[i].what == nullptr) return false;
+    more = how.look_everywhere;
+    return arms[i].what->try_complete();
+  });
+}
+
 class selection {
  public:
-  selection(std::span<const arm> arms, preference p, bool or_nothing, std::size_t start, bool look_everywhere)
+  selection(std::span<const arm> arms, const way& how, bool or_nothing)
       : arms_(arms),
         set_(arms),
-        order_(arms.size(), start),
-        look_everywhere_(look_everywhere),
-        preference_(p),
+        order_(how.order),
+        preference_(how.prefers),
         or_nothing_(or_nothing) {}
 
   [[nodiscard]] bool has_repetition() const noexcept { return set_.has_repetition(); }
   [[nodiscard]] bool can_end() const noexcept { return set_.size() != 0 || or_nothing_; }
-
-  // Without locks. In order, only the first: a later arm might be seen ready after a better one became so.
-  [[nodiscard]] std::size_t first_look() {
-    bool more = true;
-    return order_.find([&](std::size_t i) {
-      if (!more || arms_[i].what == nullptr) return false;
-      more = look_everywhere_;
-      return arms_[i].what->try_complete();
-    });
-  }
 
   enum class step : std::uint8_t { settle, nothing, cancelled, published };
   // Locks everything and either completes an arm (winner()), or publishes all. `published`: the locks are still held.
@@ -214,7 +220,6 @@ class selection {
   std::span<const arm> arms_;
   arm_set set_;
   circle order_;
-  bool look_everywhere_;
   preference preference_;
   bool or_nothing_;
   std::size_t winner_ = nothing_ready;
@@ -222,7 +227,6 @@ class selection {
 
 std::size_t select_in_thread(selection& s) {
   for (;;) {
-    if (const std::size_t ready = s.first_look(); ready != nothing_ready) return ready;
     thread_waiter self;
     switch (s.begin(self, false)) {
       case selection::step::settle: s.settle(); return s.winner();
@@ -235,32 +239,37 @@ std::size_t select_in_thread(selection& s) {
   }
 }
 
-std::size_t select_in_task(selection& s, task::record& self, bool may_wait, std::source_location where) {
-  sched::worker* on = sched::this_worker();
+std::size_t select_in_task(selection& s, sched::worker* on, bool may_wait, std::source_location where) {
+  task::record& self = *on->current();
   if (may_wait) check_may_suspend(0, where);
   const bool interruptible = self.shields == 0 && !on->is_unwinding();
-  for (bool first = true;; first = false) {
+  for (;;) {
     if (interruptible && (self.word.load() & state_word::cancel_requested) != 0) throw_cancelled();
-    if (const std::size_t ready = s.first_look(); ready != nothing_ready) {
-      if (may_wait && first && !on->spend_budget()) on->yield();
-      return ready;
-    }
     note_site(self, "select", nullptr, where);
     switch (s.begin(self, interruptible)) {
       case selection::step::settle:
         s.settle();
-        if (may_wait && first && !on->spend_budget()) sched::this_worker()->yield();
+        if (may_wait && !on->has_budget()) on->yield();
         return s.winner();
       case selection::step::nothing: return nothing_ready;
       case selection::step::cancelled: throw_cancelled();
       case selection::step::published: break;
     }
-    WEFT_LOG(park, "task #%llu parks for select at %s:%u", static_cast<unsigned long long>(self.id), where.file_name(),
-             where.line());
+    WEFT_LOG(park, "task %s parks for select at %s:%u", task::label(self).text, where.file_name(), where.line());
     sched::worker::park(*on, &selection::unlock_all, &s);
     if (s.end(self)) return s.winner();
     on = sched::this_worker();
   }
+}
+
+[[gnu::noinline]] std::size_t select_with_locks(std::span<const arm> arms, const way& how, sched::worker* on,
+                                                bool or_nothing, std::source_location where) {
+  selection s(arms, how, or_nothing);
+  if (!s.can_end())
+    weft::detail::throw_usage("every arm of this select is disabled and there is no otherwise: it would wait for ever");
+  if (s.has_repetition())
+    weft::detail::throw_usage("an arm stands twice in this select; name its channel twice, or make two timers");
+  return on == nullptr ? select_in_thread(s) : select_in_task(s, on, !or_nothing, where);
 }
 
 // Somewhere else each time. Mixed well (the finalizer of splitmix64): neighbouring draws must not depend on each other.
@@ -276,11 +285,11 @@ std::uint32_t any_below(std::uint32_t limit) noexcept {
 }  // namespace
 
 std::size_t select(std::span<const arm> arms, preference p, bool or_nothing, std::source_location where) {
-  task::record* self = current_task();
+  sched::worker* on = sched::this_worker();
+  if (on != nullptr && on->current() == nullptr) on = nullptr;
   std::size_t start = 0;
   bool look_everywhere = false;
   if (p == preference::fair) {
-    sched::worker* on = sched::this_worker();
     const auto size = static_cast<std::uint32_t>(arms.size());
     const auto below = [&](std::uint32_t limit) {
       return on != nullptr ? on->random().below(limit) : any_below(limit);
@@ -290,12 +299,13 @@ std::size_t select(std::span<const arm> arms, preference p, bool or_nothing, std
     // because another never needs one.
     look_everywhere = below(8) != 0;
   }
-  selection s(arms, p, or_nothing, start, look_everywhere);
-  if (!s.can_end())
-    weft::detail::throw_usage("every arm of this select is disabled and there is no otherwise: it would wait for ever");
-  if (s.has_repetition())
-    weft::detail::throw_usage("an arm stands twice in this select; name its channel twice, or make two timers");
-  return self == nullptr ? select_in_thread(s) : select_in_task(s, *self, !or_nothing, where);
+  const way how{circle(arms.size(), start), p, look_everywhere};
+  // A task whose cancellation is due, or whose budget is spent, goes the long way.
+  const bool undisturbed =
+      on == nullptr || ((on->current()->word.peek() & state_word::cancel_requested) == 0 && on->spend_budget());
+  if (undisturbed) [[likely]]
+    if (const std::size_t ready = first_look(arms, how); ready != nothing_ready) return ready;
+  return select_with_locks(arms, how, on, or_nothing, where);
 }
 
 }  // namespace weft::inline v1::wait

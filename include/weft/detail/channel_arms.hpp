@@ -73,7 +73,8 @@ class incoming {
   }
 
  private:
-  std::conditional_t<chan::is_small<T>, chan::words, std::optional<T>> slot_{};
+  std::conditional_t<chan::is_small<T>, chan::words, std::optional<T>>
+      slot_{};  // an arm may be moved before it is used
 };
 
 // f(std::optional<T>), which is told of a close, and not f(T). A T converts to an optional, so it must also take nullopt;

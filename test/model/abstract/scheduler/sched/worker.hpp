@@ -44,6 +44,7 @@ class worker {
   [[nodiscard]] record* current() const noexcept { return current_; }
   [[nodiscard]] scheduler& owner() const noexcept;
   [[nodiscard]] bool spend_budget() noexcept { return true; }
+  [[nodiscard]] bool has_budget() const noexcept { return true; }
   [[nodiscard]] bool is_unwinding() const noexcept { return false; }
   void yield() noexcept {}
   [[nodiscard]] base::random& random() noexcept { return random_; }
