@@ -61,6 +61,17 @@ struct channel_access;
 }
 }  // namespace detail
 
+namespace detail {
+// False: the time came first.
+template <class Operation>
+[[nodiscard]] bool complete_until(Operation& op, std::chrono::steady_clock::time_point when,
+                                  std::source_location where) {
+  time::timer_operation limit(when.time_since_epoch().count());
+  const wait::arm arms[] = {{&op, &op.node()}, {&limit, &limit.node()}};
+  return wait::select(arms, wait::preference::in_order, false, where) == 0;
+}
+}  // namespace detail
+
 struct channel_statistics {
   std::uint64_t sent = 0, received = 0;
   std::size_t size = 0, waiting_senders = 0, waiting_receivers = 0;
@@ -99,12 +110,12 @@ class channel_end {
  public:
   channel_end() = default;
   explicit channel_end(chan::core* c) noexcept : core_(c) {}
-  channel_end(const channel_end& other) noexcept : core_(other.core_) {
+  channel_end(const channel_end& from) noexcept : core_(from.core_) {
     if (core_ != nullptr) chan::add_end(*core_, Side);
   }
-  channel_end(channel_end&& other) noexcept : core_(std::exchange(other.core_, nullptr)) {}
-  channel_end& operator=(channel_end other) noexcept {
-    std::swap(core_, other.core_);
+  channel_end(channel_end&& from) noexcept : core_(std::exchange(from.core_, nullptr)) {}
+  channel_end& operator=(channel_end from) noexcept {
+    std::swap(core_, from.core_);
     return *this;
   }
   ~channel_end() {
@@ -127,7 +138,7 @@ class channel_end {
     return {c.sent, c.received, c.size, c.waiting_senders, c.waiting_receivers};
   }
   // What the other side's close(error) said; null if nothing.
-  [[nodiscard]] std::exception_ptr close_error() const { return chan::error_of(core(), other); }
+  [[nodiscard]] std::exception_ptr close_error() const { return chan::error_of(core(), opposite); }
 
  protected:
   [[nodiscard]] chan::core& core() const {
@@ -138,7 +149,7 @@ class channel_end {
   void close_with(std::exception_ptr why) { chan::close(core(), Side, std::move(why)); }
 
  private:
-  static constexpr chan::side other = Side == chan::side::writer ? chan::side::reader : chan::side::writer;
+  static constexpr chan::side opposite = Side == chan::side::writer ? chan::side::reader : chan::side::writer;
   chan::core* core_ = nullptr;
 };
 
@@ -164,11 +175,10 @@ class writer : public detail::channel_end<chan::side::writer> {
   // Until then at the latest; timed_out if not.
   send_result send_until(T&& value, std::chrono::steady_clock::time_point when,
                          std::source_location where = std::source_location::current()) {
-    send_arm<T> sending(&core(), value);
-    timer limit(when);
-    const selected s = detail::select_call(wait::preference::in_order, where, sending, limit);
-    if (s.index() == 1) return send_status::timed_out;
-    return s.ok() ? send_status::sent : send_status::closed;
+    detail::outgoing<T> slot(value);
+    chan::send_operation op(&core());
+    op.aim(slot.address());
+    return detail::complete_until(op, when, where) ? detail::send_status_of(op.result()) : send_status::timed_out;
   }
   template <class Rep, class Period>
   send_result send_for(T&& value, std::chrono::duration<Rep, Period> time,
@@ -224,20 +234,22 @@ class reader : public detail::channel_end<chan::side::reader> {
 
   // Waits for an element. Empty: closed and nothing is left. Throws what close(error) was given. Cancellation points.
   [[nodiscard]] std::optional<T> recv(std::source_location where = std::source_location::current()) {
-    return detail::receive_into<T>([&](void* slot) {
-      const chan::status how = chan::receive(core(), slot, where);
-      if (how != chan::status::done) throw_if_failed();
-      return how;
-    });
+    std::optional<T> received;
+    receive_to(received, where);
+    return received;
   }
   // Empty also when the time is up.
   [[nodiscard]] std::optional<T> recv_until(std::chrono::steady_clock::time_point when,
                                             std::source_location where = std::source_location::current()) {
-    receive_arm<T> receiving(&core());
-    timer limit(when);
-    const selected s = detail::select_call(wait::preference::in_order, where, receiving, limit);
-    if (s.index() == 0 && !s.ok()) throw_if_failed();
-    return s.index() == 0 ? receiving.take() : std::nullopt;
+    std::optional<T> received;
+    detail::receive_into(received, [&](void* slot) {
+      chan::receive_operation op(&core());
+      op.aim(slot);
+      if (!detail::complete_until(op, when, where)) return chan::status::would_block;
+      if (op.result() != chan::status::done) throw_if_failed();
+      return op.result();
+    });
+    return received;
   }
   template <class Rep, class Period>
   [[nodiscard]] std::optional<T> recv_for(std::chrono::duration<Rep, Period> time,
@@ -246,8 +258,13 @@ class reader : public detail::channel_end<chan::side::reader> {
   }
   // Never waits. Empty: nothing there now, or closed (is_drained() tells). Not a cancellation point.
   [[nodiscard]] std::optional<T> try_recv() {
-    return detail::receive_into<T>([&](void* slot) { return chan::try_receive(core(), slot); });
+    std::optional<T> received;
+    detail::receive_into(received, [&](void* slot) { return chan::try_receive(core(), slot); });
+    return received;
   }
+
+  // Closed, and nothing is left: no recv() will return an element any more.
+  [[nodiscard]] bool is_drained() const { return chan::is_drained(core()); }
 
   // Nothing more will be received, by any reader. What is buffered is dropped, senders get their values back and learn why
   // from close_error().
@@ -255,7 +272,11 @@ class reader : public detail::channel_end<chan::side::reader> {
   void close(std::exception_ptr error) { close_with(std::move(error)); }
 
   // Arms for select: a value (assigned to `to` if this arm wins with one), the close or the death of the last writer.
-  [[nodiscard]] receive_arm<T> operator>>(T& to) const { return receive_arm<T>(core_or_null(), to); }
+  [[nodiscard]] receive_arm<T> operator>>(T& to) const
+    requires std::is_move_assignable_v<T>
+  {
+    return receive_arm<T>(core_or_null(), to);
+  }
   [[nodiscard]] receive_arm<T> operator>>(std::optional<T>& to) const { return receive_arm<T>(core_or_null(), to); }
   [[nodiscard]] death_arm operator~() const { return death_arm(core_or_null(), chan::side::reader); }
   // f(T) gets the value; f(std::optional<T>) is also told of the close.
@@ -282,7 +303,7 @@ class reader : public detail::channel_end<chan::side::reader> {
     T* operator->() const noexcept { return std::addressof(*value_); }
     iterator& operator++() {
       value_.reset();
-      if (std::optional<T> next = from_->recv()) value_.emplace(std::move(*next));
+      from_->receive_to(value_, std::source_location::current());
       return *this;
     }
     void operator++(int) { ++*this; }
@@ -300,6 +321,13 @@ class reader : public detail::channel_end<chan::side::reader> {
  private:
   using detail::channel_end<chan::side::reader>::channel_end;
   friend struct detail::channel_access;
+  void receive_to(std::optional<T>& to, std::source_location where) {
+    detail::receive_into(to, [&](void* slot) {
+      const chan::status how = chan::receive(core(), slot, where);
+      if (how != chan::status::done) throw_if_failed();
+      return how;
+    });
+  }
   void throw_if_failed() {
     if (std::exception_ptr e = this->close_error()) std::rethrow_exception(std::move(e));
   }

@@ -10,6 +10,7 @@
 // disabled. The handles and variables an arm names must outlive it. Cancellation points, always.
 #pragma once
 
+#include <algorithm>
 #include <concepts>
 #include <cstddef>
 #include <ranges>
@@ -27,6 +28,8 @@ class select_arm {
  public:
   // Called once before each wait; `what` is nullptr if the arm is disabled.
   [[nodiscard]] virtual wait::arm prepare() = 0;
+  // This one wins when no other is ready (`otherwise`).
+  [[nodiscard]] virtual bool wins_otherwise() const noexcept { return false; }
   // This arm has won. False: by a close or a death, not by a value or a timer.
   [[nodiscard]] virtual bool complete() = 0;
 
@@ -54,6 +57,7 @@ class selected {
 class otherwise_arm final : public select_arm {
  public:
   [[nodiscard]] wait::arm prepare() noexcept override { return {}; }
+  [[nodiscard]] bool wins_otherwise() const noexcept override { return true; }
   [[nodiscard]] bool complete() noexcept override { return true; }
   template <class F>
   void tell(F& f, bool) {
@@ -71,20 +75,16 @@ concept arm_range = std::ranges::sized_range<Range> && !arm<Range> &&
                     (arm<std::ranges::range_reference_t<Range>> ||
                      std::derived_from<std::remove_pointer_t<std::ranges::range_value_t<Range>>, select_arm>);
 
-template <class Arm>
-inline constexpr bool is_otherwise = false;
-template <>
-inline constexpr bool is_otherwise<otherwise_arm> = true;
-
 template <class... Arms>
 selected select_among(wait::preference p, std::source_location where, Arms&... arms) {
   const wait::arm table[] = {arms.prepare()...};
-  constexpr bool may_wait = !(is_otherwise<Arms> || ...);
-  const std::size_t winner = wait::select(table, p, !may_wait, where);
+  const std::size_t winner = wait::select(table, p, (arms.wins_otherwise() || ...), where);
   std::size_t i = 0, index = 0;
   bool ok = false;
-  const auto complete = [&]<class Arm>(Arm& a) {
-    if (winner == wait::nothing_ready ? is_otherwise<Arm> : i == winner) {
+  bool told = false;
+  const auto complete = [&](auto& a) {
+    if (!told && (winner == wait::nothing_ready ? a.wins_otherwise() : i == winner)) {
+      told = true;
       index = i;
       ok = a.complete();
     }
@@ -112,7 +112,9 @@ selected select_in(wait::preference p, std::source_location where, Range& arms) 
     all.push_back(&as_arm(a));
     table.push_back(all.back()->prepare());
   }
-  const std::size_t winner = wait::select(table, p, false, where);
+  const auto nothing = std::ranges::find_if(all, &select_arm::wins_otherwise);
+  std::size_t winner = wait::select(table, p, nothing != all.end(), where);
+  if (winner == wait::nothing_ready) winner = static_cast<std::size_t>(nothing - all.begin());
   return {winner, all[winner]->complete()};
 }
 
@@ -122,6 +124,7 @@ class handled_arm final : public select_arm {
  public:
   handled_arm(Arm a, F f) : arm_(std::move(a)), f_(std::move(f)) {}
   [[nodiscard]] wait::arm prepare() override { return arm_.prepare(); }
+  [[nodiscard]] bool wins_otherwise() const noexcept override { return arm_.wins_otherwise(); }
   [[nodiscard]] bool complete() override {
     const bool ok = arm_.complete();
     arm_.tell(f_, ok);
@@ -132,8 +135,6 @@ class handled_arm final : public select_arm {
   Arm arm_;
   F f_;
 };
-template <class F>
-inline constexpr bool is_otherwise<handled_arm<otherwise_arm, F>> = true;
 
 // Stands for an arm that lives elsewhere.
 template <class Arm>
@@ -156,6 +157,7 @@ class conditional_arm final : public select_arm {
  public:
   conditional_arm(bool enabled, Arm a) : arm_(std::move(a)), enabled_(enabled) {}
   [[nodiscard]] wait::arm prepare() override { return enabled_ ? arm_.prepare() : wait::arm{}; }
+  [[nodiscard]] bool wins_otherwise() const noexcept override { return enabled_ && arm_.wins_otherwise(); }
   [[nodiscard]] bool complete() override { return arm_.complete(); }
 
  private:

@@ -104,6 +104,12 @@ bool core::drop_end(side s) noexcept {
 
 // ---- questions -----------------------------------------------------------------------------------------------------
 
+bool core::is_drained() noexcept {
+  base::lock_guard guard(lock_);
+  if (!is_closed()) return false;
+  return (buffer_ == nullptr || buffer_->size() == 0) && waiters_[index(side::writer)] == nullptr;
+}
+
 std::exception_ptr core::error_of(side by) noexcept {
   base::lock_guard guard(lock_);
   return errors_[index(by)];
@@ -112,8 +118,9 @@ std::exception_ptr core::error_of(side by) noexcept {
 counts core::count() noexcept {
   base::lock_guard guard(lock_);
   counts c;
-  c.sent = handed_over_ + (fast_ != nullptr ? fast_->sent() : buffered_);
+  // In this order: what is received while we look must not seem to come from nowhere.
   c.received = handed_over_ + (fast_ != nullptr ? fast_->received() : taken_);
+  c.sent = handed_over_ + (fast_ != nullptr ? fast_->sent() : buffered_);
   c.size = buffer_ != nullptr ? buffer_->size() : 0;
   for (const wait::node* n = waiters_[index(side::writer)]; n != nullptr; n = n->next) ++c.waiting_senders;
   for (const wait::node* n = waiters_[index(side::reader)]; n != nullptr; n = n->next) ++c.waiting_receivers;

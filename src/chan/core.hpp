@@ -74,6 +74,7 @@ class core {
 
   // --- questions -------------------------------------------------------------------------------------------------------
   [[nodiscard]] bool is_closed() const noexcept { return closed_.load(base::relaxed); }
+  [[nodiscard]] bool is_drained() noexcept;
   [[nodiscard]] std::exception_ptr error_of(side by) noexcept;
   [[nodiscard]] counts count() noexcept;
   [[nodiscard]] std::size_t capacity() const noexcept { return capacity_; }
@@ -184,6 +185,9 @@ inline void core::exchange(void* from, void* to, entry& peer) {
     try {
       element_.deliver(to, from);
     } catch (...) {
+      lock();
+      --handed_over_;
+      unlock();
       tell_to_retry(peer);
       throw;
     }

@@ -14,6 +14,7 @@
 // Rejected: two counters beside the positions for waiters (a store-load fence on every operation instead of none).
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <memory>
 
@@ -65,7 +66,9 @@ class fast_ring final : public buffer {
     for (;;) {
       const std::uint64_t position = tail >> tail_shift;
       // acquire pairs with the release in advance(): see has_room().
-      if (position - (head_.load(base::acquire) >> head_shift) >= capacity_) return false;
+      const std::uint64_t head = head_.load(base::acquire) >> head_shift;
+      // A head beyond the position: it was sent to and received from since the tail was read, so nothing is known.
+      if (position >= head && position - head >= capacity_) return false;
       if (has_room(position)) {
         if (!advance(tail_, tail, std::uint64_t{1} << tail_shift)) continue;
         write(position, *static_cast<words*>(sent));
@@ -95,7 +98,8 @@ class fast_ring final : public buffer {
   [[nodiscard]] std::size_t size() const noexcept override {
     const std::uint64_t head = head_.load(base::relaxed) >> head_shift;
     const std::uint64_t tail = tail_.load(base::relaxed) >> tail_shift;
-    return tail > head ? static_cast<std::size_t>(tail - head) : 0;
+    // Between the two loads much may have been sent and received.
+    return tail > head ? std::min(static_cast<std::size_t>(tail - head), capacity_) : 0;
   }
   // Each under the lock. relaxed: the flag and the position it is compared with are one word (Q2); nothing else is published.
   void set_receivers_wait() noexcept {

@@ -17,6 +17,8 @@ bool send_operation::try_complete() noexcept {
   return true;
 }
 
+void send_operation::freeze() noexcept { (void)channel_->expect_wait(side::writer); }
+
 bool send_operation::try_locked() noexcept {
   try {
     pending_ = channel_->send(entry_.slot, entry_.admitted, nullptr);
@@ -54,6 +56,8 @@ bool receive_operation::try_complete() noexcept {
   entry_.result = status::done;
   return true;
 }
+
+void receive_operation::freeze() noexcept { (void)channel_->expect_wait(side::reader); }
 
 bool receive_operation::try_locked() noexcept {
   try {
@@ -252,7 +256,8 @@ status try_receive(core& c, void* target) { return attempt_once<receive_operatio
 
 core* make(const element& e, kind k, std::size_t capacity) {
   constexpr std::size_t most = std::size_t{1} << 40;
-  if (capacity > most) weft::detail::throw_usage("a channel's capacity is at most 2^40; weft::unlimited has no limit");
+  if (k == kind::bounded && capacity > most)
+    weft::detail::throw_usage("a channel's capacity is at most 2^40; weft::unlimited has no limit");
   static const bool always_lock = sched::flag_from_environment("WEFT_CHAN_NO_LOCKFREE");
   return new core(e, k, capacity, !always_lock);
 }
@@ -263,6 +268,7 @@ void drop_end(core* c, side s) noexcept {
 
 void close(core& c, side by, std::exception_ptr why) noexcept { c.close(by, std::move(why)); }
 bool is_closed(core& c) noexcept { return c.is_closed(); }
+bool is_drained(core& c) noexcept { return c.is_drained(); }
 std::exception_ptr error_of(core& c, side by) noexcept { return c.error_of(by); }
 counts counts_of(core& c) noexcept { return c.count(); }
 std::size_t capacity_of(const core& c) noexcept { return c.capacity(); }

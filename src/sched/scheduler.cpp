@@ -190,7 +190,7 @@ void scheduler::take_overflow(worker& from, chain<record>&& overflow) noexcept {
 void scheduler::end_task(record* t, task::phase how) noexcept {
   task::finish_result end = t->word.finish(how);
   if (!end.finished) {
-    if (std::exception_ptr unclaimed = t->ops->dispose(t->body)) report_unhandled(*t, std::move(unclaimed));
+    if (std::exception_ptr unclaimed = t->ops->dispose(t->body)) report_unhandled(*t, unclaimed);
     end = t->word.finish_unwanted(how);
   }
   if (end.has_joiners) wake_joiners(*t);
@@ -256,11 +256,26 @@ record* scheduler::steal_for(worker& thief) noexcept {
   return nullptr;
 }
 
-bool scheduler::work_visible(const worker& to) const noexcept {
-  if (global_.size() != 0) return true;
+// What it finds without searching.
+bool scheduler::work_within_reach(const worker& of) const noexcept {
+  return global_.size() != 0 || of.has_visible_work();
+}
+
+// What it would have to steal.
+bool scheduler::work_elsewhere(const worker& of) const noexcept {
   for (const worker* w : worker_pointers_)
-    if (w->has_visible_work() && (w == &to || options_.stealing || w->state() == worker_state::dead)) return true;
+    if (w != &of && w->has_visible_work() && (options_.stealing || w->state() == worker_state::dead)) return true;
   return false;
+}
+
+// A searcher found work. If it was the last, what others queued meanwhile was left to it: it hands on (S1-S3 of idle_set.hpp). So
+// was what they queued quietly, for which somebody must watch.
+void scheduler::end_search(const worker& w) noexcept {
+  if (!idle_.stop_searching()) return;
+  if (work_within_reach(w) || work_elsewhere(w))
+    notify();
+  else
+    hand_on_watch();
 }
 
 // Its inbox stays reachable for all. What came in while it drained has nobody else to look for it.

@@ -74,7 +74,7 @@ record* worker::find_work() noexcept {
   bool searching = false;
   for (;;) {
     if (drain_requested_.load(base::acquire)) {
-      if (searching && idle.stop_searching()) scheduler_.notify();
+      if (searching) scheduler_.end_search(*this);
       drain();
       return nullptr;
     }
@@ -83,12 +83,11 @@ record* worker::find_work() noexcept {
     if (t == nullptr && searching) t = search();
     if (t != nullptr) {
       state_.store(worker_state::active, base::relaxed);
-      // Last searcher hands on: what others queued meanwhile was left to us.
-      if (searching && idle.stop_searching()) scheduler_.notify();
+      if (searching) scheduler_.end_search(*this);
       return t;
     }
     if (scheduler_.stopping()) {
-      if (searching && idle.stop_searching()) scheduler_.notify();
+      if (searching) scheduler_.end_search(*this);
       return nullptr;
     }
     searching = sleep(searching);
@@ -150,7 +149,8 @@ bool worker::sleep(bool was_searching) noexcept {
   idle.enter_sleep(id_, was_searching);
   for (;;) {
     // W3 of idle_set.hpp.
-    if (scheduler_.work_visible(*this) || scheduler_.stopping() || drain_requested_.load(base::acquire)) break;
+    if (scheduler_.work_within_reach(*this) || scheduler_.stopping() || drain_requested_.load(base::acquire)) break;
+    if (scheduler_.work_elsewhere(*this) && !idle.left_to_searcher()) break;
     scheduler_.tell_if_quiet();
     if (scheduler_.is_starving()) stacks_.drain();
     const base::time_ns deadline = scheduler_.watch_from(*this);

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
@@ -26,7 +27,7 @@ inline constexpr std::uint32_t name_step = 4;
 inline void set_name(record& t, std::string_view name) noexcept {
   const std::size_t n = std::min(name.size(), name_capacity - 1);
   std::uint64_t words[name_words] = {};
-  std::copy_n(name.data(), n, reinterpret_cast<char*>(words));
+  name.copy(reinterpret_cast<char*>(words), n);
   const std::uint32_t next = (t.name_version.load(base::relaxed) | name_writing | name_named) + name_step;
   t.name_version.store(next, base::relaxed);
   // release, each: who reads one of these words sees `next` as well. Pairs with the acquire of the words in try_copy_name().

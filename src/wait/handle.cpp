@@ -70,7 +70,7 @@ void request_cancel(task_head* t) noexcept { wait::cancel(*as_record(t)); }
 void drop_handle(task_head* t) noexcept {
   task::record* r = as_record(t);
   if (r->word.drop_result())
-    if (std::exception_ptr unclaimed = r->ops->dispose(r->body)) sched::report_unhandled(*r, std::move(unclaimed));
+    if (std::exception_ptr unclaimed = r->ops->dispose(r->body)) sched::report_unhandled(*r, unclaimed);
   sched::drop_reference(r);
 }
 

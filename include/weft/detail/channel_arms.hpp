@@ -44,17 +44,16 @@ template <class T>
   return std::bit_cast<T>(bytes);
 }
 
-// Calls receive(slot) and returns what it put there. The optional is the slot: no move more than the core makes.
+// Calls receive(slot), which fills the empty optional. It is the slot itself: no move more than the core makes, and so nothing
+// that a throwing move could lose on the way.
 template <class T, class Receive>
-[[nodiscard]] std::optional<T> receive_into(Receive&& receive) {
-  std::optional<T> received;
+void receive_into(std::optional<T>& received, Receive&& receive) {
   if constexpr (chan::is_small<T>) {
     chan::words slot;
     if (receive(&slot) == chan::status::done) received.emplace(from_words<T>(slot));
   } else {
     (void)receive(&received);
   }
-  return received;
 }
 
 // The same, for an arm: filled now, taken later.
@@ -74,8 +73,19 @@ class incoming {
   }
 
  private:
-  std::conditional_t<chan::is_small<T>, chan::words, std::optional<T>> slot_;
+  std::conditional_t<chan::is_small<T>, chan::words, std::optional<T>>
+      slot_{};  // an arm may be moved before it is used
 };
+
+// f(std::optional<T>), which is told of a close, and not f(T). A T converts to an optional, so it must also take nullopt;
+// and a generic f, of which that cannot be asked without instantiating it, is an f(T) if it can be.
+template <class F, class T>
+inline constexpr bool takes_optional = [] {
+  if constexpr (std::is_pointer_v<F> || requires { &F::operator(); })
+    return std::invocable<F&, std::optional<T>> && std::invocable<F&, std::nullopt_t>;
+  else
+    return !std::invocable<F&, T>;
+}();
 
 }  // namespace detail
 
@@ -122,7 +132,8 @@ class receive_arm final : public select_arm {
   [[nodiscard]] bool complete() override {
     const bool ok = operation_.result() == chan::status::done;
     if (maybe_ != nullptr) {
-      *maybe_ = take();
+      maybe_->reset();
+      if (std::optional<T> taken = take()) maybe_->emplace(std::move(*taken));
     } else if (value_ != nullptr && ok) {
       if constexpr (std::is_move_assignable_v<T>) *value_ = *take();
     }
@@ -131,7 +142,7 @@ class receive_arm final : public select_arm {
   [[nodiscard]] std::optional<T> take() { return slot_.take(operation_.result() == chan::status::done); }
   template <class F>
   void tell(F& f, bool ok) {
-    if constexpr (std::invocable<F&, T>) {
+    if constexpr (!detail::takes_optional<F, T>) {
       if (ok) std::invoke(f, std::move(*take()));
     } else {
       std::invoke(f, take());

@@ -90,6 +90,7 @@ WEFT_API status try_receive(core& c, void* target);
 // buffered is dropped, senders get their values back. The first error given stays.
 WEFT_API void close(core& c, side by, std::exception_ptr why) noexcept;
 [[nodiscard]] WEFT_API bool is_closed(core& c) noexcept;  // to new sends
+[[nodiscard]] WEFT_API bool is_drained(core& c) noexcept;  // closed, and nothing is left to receive
 [[nodiscard]] WEFT_API std::exception_ptr error_of(core& c, side by) noexcept;  // what close() of that side was given
 [[nodiscard]] WEFT_API counts counts_of(core& c) noexcept;
 [[nodiscard]] WEFT_API std::size_t capacity_of(const core& c) noexcept;
@@ -141,6 +142,7 @@ class WEFT_API send_operation final : public operation {
  public:
   explicit send_operation(core* c) noexcept : operation(c) {}
   bool try_complete() noexcept override;
+  void freeze() noexcept override;
   bool try_locked() noexcept override;
   bool publish(wait::node& n) noexcept override;
   void unpublish(wait::node& n) noexcept override;
@@ -152,6 +154,7 @@ class WEFT_API receive_operation final : public operation {
  public:
   explicit receive_operation(core* c) noexcept : operation(c) {}
   bool try_complete() noexcept override;
+  void freeze() noexcept override;
   bool try_locked() noexcept override;
   bool publish(wait::node& n) noexcept override;
   void unpublish(wait::node& n) noexcept override;
