@@ -204,22 +204,29 @@ void scheduler::starve(worker& on, record* t) noexcept {
   on.stacks_.drain();
   if (stacks_.in_use() == 0) {
     context::stack* last_try = stacks_.acquire(t->stack_size != 0 ? t->stack_size : stacks_.default_size());
-    if (last_try == nullptr) {
+    if (last_try == nullptr && stacks_.in_use() == 0) {
       t->ops->fail(t->body, std::make_exception_ptr(std::bad_alloc()));
       end_task(t, task::phase::done);
       drop_reference(t);
       on.counters().finished.add_published();
       return;
     }
-    stacks_.release(last_try);
+    if (last_try != nullptr) stacks_.release(last_try);
   }
   {
     base::lock_guard guard(starved_lock_);
     starved_.push_back(t);
     starved_count_.store(starved_.size(), base::relaxed);
+    starved_at_.store(base::now(), base::relaxed);
   }
   for (worker* w : worker_pointers_)
     if (w != &on) w->wake();  // sleepers give what they keep
+}
+
+// Without a stack having been freed: only now and then, or workers would hand a starving task to each other at full speed.
+void scheduler::retry_starved_if_due(base::time_ns now) noexcept {
+  constexpr base::time_ns pause = 1'000'000;
+  if (is_starving() && now - starved_at_.load(base::relaxed) >= pause) retry_starved();
 }
 
 void scheduler::retry_starved() noexcept {

@@ -158,6 +158,7 @@ bool worker::sleep(bool was_searching) noexcept {
     const bool was_watcher = scheduler_.stop_watching(*this);
     // The set, not the token, says whether we were woken to work: a token may be an old one, or only ask for a new watcher.
     if (!idle.is_asleep(id_)) {
+      scheduler_.note_work();
       if (was_watcher) scheduler_.hand_on_watch();
       return true;
     }
@@ -168,8 +169,13 @@ bool worker::sleep(bool was_searching) noexcept {
       in_hand_ = t;
       break;
     }
-    scheduler_.trim_if_idle(now);
+    if (scheduler_.may_trim(now)) {
+      if (!idle.leave_sleep(id_)) return true;
+      scheduler_.trim();
+      idle.enter_sleep(id_, false);
+    }
   }
+  scheduler_.note_work();
   if (idle.leave_sleep(id_)) {
     scheduler_.fire_timers(base::now(), *this);
     scheduler_.hand_on_watch();

@@ -144,7 +144,8 @@ outcome fiber_wait(W& w, node& n, const options& o) {
     switch (how) {
       case detail::round::settle:
         w.settle();
-        if (first && !on->spend_budget()) sched::this_worker()->yield();
+        on = sched::this_worker();  // the move of an element may have suspended, and moved us
+        if (first && !on->spend_budget()) on->yield();
         return outcome::completed;
       case detail::round::completed: return outcome::completed;
       case detail::round::cancelled: return outcome::cancelled;
