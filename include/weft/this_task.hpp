@@ -28,7 +28,7 @@ void sleep_for(std::chrono::duration<Rep, Period> time, std::source_location whe
 
 // Parks the running task if flag.load() == expected, until somebody unparks it. unpark before, during or after the decision
 // is never lost: it leaves a permit that the next park_if takes. So a permit may be an old one: ask again in a loop. Only
-// park_if takes permits; other waits are not disturbed by them. A cancellation point.
+// park_if takes permits; other waits are not disturbed by them. A cancellation point. Needs a task (usage_error).
 template <class Flag, class Value>
   requires requires(const Flag& f, const Value& v) {
     { f.load() == v } -> std::convertible_to<bool>;
@@ -66,7 +66,7 @@ WEFT_API void check();
 // While one lives, cancellation of this task is deferred. Nests to 255.
 class WEFT_API shield {
  public:
-  shield();
+  [[nodiscard("name it: the shield ends with this object")]] shield();
   ~shield();
   shield(const shield&) = delete;
   shield& operator=(const shield&) = delete;

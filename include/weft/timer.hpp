@@ -59,7 +59,7 @@ class ticker final : public select_arm {
   using clock = std::chrono::steady_clock;
   explicit ticker(clock::duration period) : operation_(0), period_(period) {
     if (period <= clock::duration::zero()) detail::throw_usage("a ticker needs a period above zero");
-    operation_.set_deadline((clock::now() + period).time_since_epoch().count());
+    operation_.set_deadline(detail::time_after(period).time_since_epoch().count());
   }
 
   [[nodiscard]] clock::time_point next() const noexcept {
@@ -92,7 +92,9 @@ class ticker final : public select_arm {
 
 template <class Rep, class Period>
 [[nodiscard]] ticker tick(std::chrono::duration<Rep, Period> period) {
-  return ticker(std::chrono::ceil<ticker::clock::duration>(period));
+  return ticker(detail::time_after(period) == ticker::clock::time_point::max()
+                    ? ticker::clock::duration::max()
+                    : std::chrono::ceil<ticker::clock::duration>(period));
 }
 
 }  // namespace weft::inline v1

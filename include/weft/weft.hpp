@@ -12,4 +12,5 @@
 #include <weft/stream.hpp>
 #include <weft/this_task.hpp>
 #include <weft/timer.hpp>
+#include <weft/version.hpp>
 #include <weft/watch.hpp>

@@ -17,6 +17,8 @@ bool send_operation::try_complete() noexcept {
   return true;
 }
 
+void send_operation::freeze() noexcept { (void)channel_->expect_wait(side::writer); }
+
 bool send_operation::try_locked() noexcept {
   try {
     pending_ = channel_->send(entry_.slot, entry_.admitted, nullptr);
@@ -54,6 +56,8 @@ bool receive_operation::try_complete() noexcept {
   entry_.result = status::done;
   return true;
 }
+
+void receive_operation::freeze() noexcept { (void)channel_->expect_wait(side::reader); }
 
 bool receive_operation::try_locked() noexcept {
   try {

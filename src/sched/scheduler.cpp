@@ -1,6 +1,8 @@
 #include "sched/scheduler.hpp"
 
+#include <algorithm>
 #include <cstdio>
+#include <cstring>
 #include <new>
 
 #include "base/clock.hpp"
@@ -22,6 +24,17 @@ std::size_t describe_task(const context::stack& s, char* buffer, std::size_t siz
   return n < 0 ? 0 : std::min(static_cast<std::size_t>(n), size - 1);
 }
 
+// The same for how it gets a larger one. Nobody spawns `main` but weft::run, which takes the runtime's default.
+std::size_t advise_task(const context::stack& s, std::size_t wanted, char* buffer, std::size_t size) {
+  const auto* t = static_cast<const record*>(s.owner);
+  char name[task::name_capacity] = "";
+  if (t != nullptr) (void)task::try_copy_name(*t, name);
+  const char* format = std::strcmp(name, "main") == 0 ? "weft::run(runtime_options{.stack_size = %zu}, ...)"
+                                                      : "spawn(attributes{.stack_size = %zu}, ...)";
+  const int n = std::snprintf(buffer, size, format, wanted);
+  return n < 0 ? 0 : std::min(static_cast<std::size_t>(n), size - 1);
+}
+
 // A task sent elsewhere must not be stolen back.
 scheduler_options adjusted(scheduler_options o) {
   if constexpr (force_migration) o.stealing = false;
@@ -39,7 +52,7 @@ scheduler::scheduler(scheduler_options options)
       idle_(options_.workers),
       fork_generation_(fork_generation()) {
   try {
-    context::install_overflow_reporter(&describe_task);
+    context::install_overflow_reporter(&describe_task, &advise_task);
     for (std::size_t i = 0; i < options_.workers; ++i) {
       workers_.push_back(std::make_unique<worker>(*this, static_cast<int>(i)));
       worker_pointers_.push_back(workers_.back().get());
@@ -157,7 +170,7 @@ void scheduler::inject_to(std::uint32_t first_choice, record* t) noexcept {
   const auto n = static_cast<std::uint32_t>(worker_count());
   std::uint32_t to = first_choice % n;
   for (std::uint32_t i = 0; i < n && worker_pointers_[to]->is_leaving(); ++i) to = (to + 1) % n;
-  WEFT_LOG(inbox, "task #%llu to the inbox of worker %u", static_cast<unsigned long long>(t->id), to);
+  WEFT_LOG(inbox, "task %s to the inbox of worker %u", task::label(*t).text, to);
   worker& chosen = *worker_pointers_[to];
   chosen.push_inbox(t);
   if (options_.stealing || chosen.state() == worker_state::dead)
@@ -177,7 +190,7 @@ void scheduler::take_overflow(worker& from, chain<record>&& overflow) noexcept {
 void scheduler::end_task(record* t, task::phase how) noexcept {
   task::finish_result end = t->word.finish(how);
   if (!end.finished) {
-    if (std::exception_ptr unclaimed = t->ops->dispose(t->body)) report_unhandled(*t, std::move(unclaimed));
+    if (std::exception_ptr unclaimed = t->ops->dispose(t->body)) report_unhandled(*t, unclaimed);
     end = t->word.finish_unwanted(how);
   }
   if (end.has_joiners) wake_joiners(*t);
@@ -243,11 +256,26 @@ record* scheduler::steal_for(worker& thief) noexcept {
   return nullptr;
 }
 
-bool scheduler::work_visible(const worker& to) const noexcept {
-  if (global_.size() != 0) return true;
+// What it finds without searching.
+bool scheduler::work_within_reach(const worker& of) const noexcept {
+  return global_.size() != 0 || of.has_visible_work();
+}
+
+// What it would have to steal.
+bool scheduler::work_elsewhere(const worker& of) const noexcept {
   for (const worker* w : worker_pointers_)
-    if (w->has_visible_work() && (w == &to || options_.stealing || w->state() == worker_state::dead)) return true;
+    if (w != &of && w->has_visible_work() && (options_.stealing || w->state() == worker_state::dead)) return true;
   return false;
+}
+
+// A searcher found work. If it was the last, what others queued meanwhile was left to it: it hands on (S1-S3 of idle_set.hpp). So
+// was what they queued quietly, for which somebody must watch.
+void scheduler::end_search(const worker& w) noexcept {
+  if (!idle_.stop_searching()) return;
+  if (work_within_reach(w) || work_elsewhere(w))
+    notify();
+  else
+    hand_on_watch();
 }
 
 // Its inbox stays reachable for all. What came in while it drained has nobody else to look for it.

@@ -33,6 +33,7 @@ inline constexpr bool force_migration = false;
 
 struct scheduler_options {
   std::size_t workers = 1;
+  const char* workers_from = "runtime_options";  // who said so
   std::size_t stack_size = context::default_stack;
   std::size_t stack_cache_bytes = std::size_t{64} << 20;
   std::size_t max_stacks = SIZE_MAX;
@@ -86,7 +87,9 @@ class scheduler {
   [[nodiscard]] bool is_starving() const noexcept { return starved_count_.load(base::relaxed) != 0; }
   void retry_starved() noexcept;
   [[nodiscard]] record* steal_for(worker& thief) noexcept;
-  [[nodiscard]] bool work_visible(const worker& to) const noexcept;
+  void end_search(const worker& w) noexcept;
+  [[nodiscard]] bool work_within_reach(const worker& of) const noexcept;
+  [[nodiscard]] bool work_elsewhere(const worker& of) const noexcept;
   std::size_t fire_timers(base::time_ns now, worker& on) noexcept;
   [[nodiscard]] bool timer_due(base::time_ns now) const noexcept;
   [[nodiscard]] base::time_ns watch_from(worker& w) noexcept;
@@ -157,8 +160,9 @@ class scheduler {
   base::atomic<std::size_t> starved_count_{0};
 };
 
-// An exception that nobody will take: calls the runtime's handler, or ends the process with the task's name.
-void report_unhandled(const record& t, std::exception_ptr error) noexcept;
+// An exception that nobody will take: calls the runtime's handler, or ends the process with the task's name. One that was
+// forgiven (task/state.hpp, F) is only told.
+void report_unhandled(const record& t, const std::exception_ptr& error) noexcept;
 
 // References (task.hpp T2). The last one frees the record, wherever it is dropped.
 void add_reference(record* t) noexcept;

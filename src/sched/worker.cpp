@@ -4,6 +4,7 @@
 #include "base/log.hpp"
 #include "context/annotate.hpp"
 #include "sched/scheduler.hpp"
+#include "task/name.hpp"
 
 namespace weft::inline v1::sched {
 namespace {
@@ -48,7 +49,7 @@ inline void worker::tell() noexcept {
 void worker::accept_woken(record* t) noexcept {
   counters_.wakes.add();
   become_runnable(t, task::run_state::none);
-  WEFT_LOG(wake, "task #%llu to the slot of worker %d", static_cast<unsigned long long>(t->id), id_);
+  WEFT_LOG(wake, "task %s to the slot of worker %d", task::label(*t).text, id_);
   if constexpr (force_migration) return scheduler_.inject_elsewhere(*this, t);
   record* displaced = slot_.put(t);
   if (displaced == nullptr) return tell_quietly();
@@ -98,6 +99,8 @@ void worker::accept_woken_batch(chain<record>&& batch) noexcept {
   chain<record> overflow;
   while (record* t = batch.pop_front()) {
     become_runnable(t, task::run_state::none);
+    // Frames that slept for long: their page walks and misses overlap here, one by one they would not.
+    prefetch(t->sp.load(base::relaxed), 2);
     if constexpr (force_migration)
       scheduler_.inject_elsewhere(*this, t);
     else

@@ -1,8 +1,10 @@
 // The worker's own stack: look for work, spin a little, sleep; fire timers and watch over stuck workers meanwhile.
 #include <cxxabi.h>
+#include <pthread.h>
 #include <signal.h>
 
 #include <algorithm>
+#include <cstdio>
 
 #include "base/clock.hpp"
 #include "context/overflow.hpp"
@@ -43,6 +45,9 @@ worker::~worker() = default;
 
 void worker::thread_main() noexcept {
   this_thread_worker = this;
+  char name[16];  // the kernel's limit
+  std::snprintf(name, sizeof name, "weft-%d", id_);
+  (void)::pthread_setname_np(::pthread_self(), name);
   exceptions_ = reinterpret_cast<task::exception_state*>(abi::__cxa_get_globals());
   context::alternate_signal_stack signal_stack;
   flow_.adopt_thread();
@@ -69,7 +74,7 @@ record* worker::find_work() noexcept {
   bool searching = false;
   for (;;) {
     if (drain_requested_.load(base::acquire)) {
-      if (searching && idle.stop_searching()) scheduler_.notify();
+      if (searching) scheduler_.end_search(*this);
       drain();
       return nullptr;
     }
@@ -78,12 +83,11 @@ record* worker::find_work() noexcept {
     if (t == nullptr && searching) t = search();
     if (t != nullptr) {
       state_.store(worker_state::active, base::relaxed);
-      // Last searcher hands on: what others queued meanwhile was left to us.
-      if (searching && idle.stop_searching()) scheduler_.notify();
+      if (searching) scheduler_.end_search(*this);
       return t;
     }
     if (scheduler_.stopping()) {
-      if (searching && idle.stop_searching()) scheduler_.notify();
+      if (searching) scheduler_.end_search(*this);
       return nullptr;
     }
     searching = sleep(searching);
@@ -145,7 +149,8 @@ bool worker::sleep(bool was_searching) noexcept {
   idle.enter_sleep(id_, was_searching);
   for (;;) {
     // W3 of idle_set.hpp.
-    if (scheduler_.work_visible(*this) || scheduler_.stopping() || drain_requested_.load(base::acquire)) break;
+    if (scheduler_.work_within_reach(*this) || scheduler_.stopping() || drain_requested_.load(base::acquire)) break;
+    if (scheduler_.work_elsewhere(*this) && !idle.left_to_searcher()) break;
     scheduler_.tell_if_quiet();
     if (scheduler_.is_starving()) stacks_.drain();
     const base::time_ns deadline = scheduler_.watch_from(*this);

@@ -8,7 +8,9 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <cstring>
 #include <string_view>
 
@@ -25,7 +27,7 @@ inline constexpr std::uint32_t name_step = 4;
 inline void set_name(record& t, std::string_view name) noexcept {
   const std::size_t n = std::min(name.size(), name_capacity - 1);
   std::uint64_t words[name_words] = {};
-  std::copy_n(name.data(), n, reinterpret_cast<char*>(words));
+  name.copy(reinterpret_cast<char*>(words), n);
   const std::uint32_t next = (t.name_version.load(base::relaxed) | name_writing | name_named) + name_step;
   t.name_version.store(next, base::relaxed);
   // release, each: who reads one of these words sees `next` as well. Pairs with the acquire of the words in try_copy_name().
@@ -59,5 +61,16 @@ inline void clear_name(record& t) noexcept {
   if ((t.name_version.load(base::relaxed) & name_named) == 0) return {};
   return reinterpret_cast<const char*>(t.name);
 }
+
+// For a line of a log: `#2 "alice"`, or `#2`.
+struct label {
+  explicit label(const record& t) noexcept {
+    char name[name_capacity];
+    (void)try_copy_name(t, name);
+    std::snprintf(text, sizeof text, name[0] == '\0' ? "#%llu" : "#%llu \"%s\"", static_cast<unsigned long long>(t.id),
+                  name);
+  }
+  char text[64];
+};
 
 }  // namespace weft::inline v1::task

@@ -106,21 +106,23 @@ struct alignas(base::cache_line) record : parkable, detail::task_head {
   // --- third line on ---
   static constexpr std::size_t inline_capacity = 104;
   alignas(16) std::byte inline_body[inline_capacity];
-  // For the one timer of sleep_until. Here and not in the sleeper's frame: whoever fires a thousand timers would otherwise
-  // touch a thousand stacks, a TLB miss each.
-  static constexpr std::size_t timer_room_size = 64;
-  alignas(8) std::byte timer_room[timer_room_size];
-  // --- cold ---
-  wait_site site;
   void* locals = nullptr;  // room: task-local values
   void* scope = nullptr;  // room: scope link
   void* dispatcher = nullptr;  // room: dispatcher
+  // --- fifth line ---
+  // For the one timer of sleep_until. Here and not in the sleeper's frame: whoever fires a thousand timers would otherwise
+  // touch a thousand stacks, a TLB miss each. One line, not the ends of two.
+  static constexpr std::size_t timer_room_size = base::cache_line;
+  alignas(base::cache_line) std::byte timer_room[timer_room_size];
+  // --- cold ---
+  wait_site site;
   base::atomic<std::uint64_t> name[name_words] = {};  // name.hpp
 };
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Winvalid-offsetof"  // bases without data before the members: it means what it says
-static_assert(offsetof(record, exceptions) == 64 && offsetof(record, inline_body) == 128);
+static_assert(offsetof(record, exceptions) == 64 && offsetof(record, inline_body) == 128 &&
+              offsetof(record, timer_room) == 256);
 #pragma GCC diagnostic pop
 static_assert(sizeof(record) == record_size, "records are sized for a million parked tasks; see docs/performance.md");
 

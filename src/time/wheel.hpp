@@ -25,7 +25,7 @@ namespace weft::inline v1::time {
 class wheel final : public sched::timer_source {
  public:
   [[nodiscard]] base::time_ns next_deadline() const noexcept override { return next_.load(base::acquire); }
-  std::size_t fire(base::time_ns now, sched::worker& on) noexcept override;
+  std::size_t fire(base::time_ns now, sched::worker& on, std::size_t most = SIZE_MAX) noexcept override;
 
   void lock() noexcept { lock_.acquire(); }
   void unlock() noexcept { lock_.release(); }

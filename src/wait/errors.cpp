@@ -11,13 +11,26 @@ runtime_stopped::runtime_stopped()
     : std::runtime_error(
           "weft: the runtime has begun to shut down and takes no more tasks; spawn before, or make a new one") {}
 runtime_stopped::~runtime_stopped() = default;
-task_cancelled::task_cancelled() : std::runtime_error("weft: the joined task was cancelled") {}
+task_cancelled::task_cancelled(std::string_view name, std::uint64_t id)
+    : std::runtime_error("weft: the joined task \"" + std::string(name.empty() ? "unnamed" : name) + "\" (#" +
+                         std::to_string(id) + ") was cancelled"),
+      id_(id),
+      name_{} {
+  name.copy(name_, sizeof name_ - 1);
+}
 task_cancelled::~task_cancelled() = default;
 
 namespace detail {
 
 void throw_usage(const char* what) { throw usage_error(what); }
-void throw_task_cancelled() { throw task_cancelled(); }
+void throw_usage(const char* what, std::source_location where) {
+  throw usage_error(std::string(what) + " (" + where.file_name() + ":" + std::to_string(where.line()) + ")");
+}
+void throw_task_cancelled(const task_head* t) {
+  char name[name_capacity];
+  const std::size_t length = name_of(t, name);
+  throw task_cancelled({name, length}, id_of(t));
+}
 
 }  // namespace detail
 }  // namespace weft::inline v1

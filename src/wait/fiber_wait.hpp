@@ -9,10 +9,12 @@
 #pragma once
 
 #include <concepts>
+#include <cstdio>
 #include <source_location>
 
 #include "base/log.hpp"
 #include "sched/worker.hpp"
+#include "task/name.hpp"
 #include "task/task.hpp"
 #include "wait/node.hpp"
 
@@ -66,6 +68,18 @@ inline void check_may_suspend(int locks_allowed, std::source_location where) noe
 // --- implementation -------------------------------------------------------------------------------------------------
 namespace detail {
 
+// For the log: `sleep`, or, of something that waits for a task, `join of #2 "alice"`.
+struct what_for {
+  template <class W>
+  explicit what_for(const W& w) noexcept {
+    if constexpr (requires { w.target(); })
+      std::snprintf(text, sizeof text, "%s of %s", w.reason(), task::label(w.target()).text);
+    else
+      std::snprintf(text, sizeof text, "%s", w.reason());
+  }
+  char text[96];
+};
+
 enum class round : std::uint8_t { completed, settle, cancelled, again };
 
 // One park of a task for something that could not be completed under the lock, which is held on entry and free on return.
@@ -113,13 +127,13 @@ outcome fiber_wait(W& w, node& n, const options& o) {
   for (bool first = true;; first = false) {
     if (interruptible && (self.word.load() & task::state_word::cancel_requested) != 0) return outcome::cancelled;
     if (w.try_complete()) {
-      WEFT_LOG(park, "task #%llu does not park for %s: already complete", static_cast<unsigned long long>(self.id),
-               w.reason());
+      WEFT_LOG(park, "task %s does not park for %s: already complete", task::label(self).text,
+               detail::what_for(w).text);
       if (first && !on->spend_budget()) on->yield();
       return outcome::completed;
     }
     note_site(self, w.reason(), w.object(), o.where);
-    WEFT_LOG(park, "task #%llu parks for %s at %s:%u", static_cast<unsigned long long>(self.id), w.reason(),
+    WEFT_LOG(park, "task %s parks for %s at %s:%u", task::label(self).text, detail::what_for(w).text,
              o.where.file_name(), o.where.line());
     w.lock();
     detail::round how = detail::round::settle;

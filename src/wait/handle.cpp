@@ -1,5 +1,6 @@
 // The core's half of join_handle and task_ref.
 #include <cstring>
+#include <exception>
 #include <thread>
 
 #include "sched/scheduler.hpp"
@@ -17,8 +18,27 @@ namespace {
 task::record* as_record(task_head* t) noexcept { return static_cast<task::record*>(t); }
 const task::record* as_record(const task_head* t) noexcept { return static_cast<const task::record*>(t); }
 
-[[gnu::noinline]] void wait_for_slowly(task::record& target, const task::record* self, std::source_location where) {
-  if (&target == self) throw_usage("a task cannot join itself: it would wait for its own end for ever");
+// Somebody else may join meanwhile and drop the last reference. The record is only memory then, which a cancelled waiter still
+// looks at (J2). Our own runtime keeps it; that of another may be gone, so one from outside holds a reference.
+class kept_pool {
+ public:
+  kept_pool(task::record& target, task::record* self) noexcept
+      : foreign_(self != nullptr && task::slab::of(self)->pool == task::slab::of(&target)->pool ? nullptr : &target) {
+    if (foreign_ != nullptr) sched::add_reference(foreign_);
+  }
+  ~kept_pool() {
+    if (foreign_ != nullptr) sched::drop_reference(foreign_);
+  }
+  kept_pool(const kept_pool&) = delete;
+  kept_pool& operator=(const kept_pool&) = delete;
+
+ private:
+  task::record* foreign_;
+};
+
+[[gnu::noinline]] void wait_for_slowly(task::record& target, task::record* self, std::source_location where) {
+  if (&target == self) throw_usage("a task cannot join itself: it would wait for its own end for ever", where);
+  const kept_pool kept(target, self);
   wait::join_wait w(target);
   if (!w.try_complete() && task::slab::of(&target)->pool->fork_generation != sched::fork_generation())
     throw_usage(
@@ -31,16 +51,12 @@ const task::record* as_record(const task_head* t) noexcept { return static_cast<
 
 }  // namespace
 
-ended wait_for(task_head* t, std::source_location where) {
-  task::record* target = as_record(t);
+void wait_for(task_head* t, std::source_location where) {
   sched::worker* w = sched::this_worker();
   task::record* self = w == nullptr ? nullptr : w->current();
   const bool simple = is_finished(t) && self != nullptr &&
                       (self->word.peek() & task::state_word::cancel_requested) == 0 && w->spend_budget();
-  if (!simple) {
-    wait_for_slowly(*target, self, where);
-  }
-  return how_it_ended(t);
+  if (!simple) wait_for_slowly(*as_record(t), self, where);
 }
 
 bool is_finished(const task_head* t) noexcept { return task::state_word::is_final(as_record(t)->word.load()); }
@@ -54,8 +70,13 @@ void request_cancel(task_head* t) noexcept { wait::cancel(*as_record(t)); }
 void drop_handle(task_head* t) noexcept {
   task::record* r = as_record(t);
   if (r->word.drop_result())
-    if (std::exception_ptr unclaimed = r->ops->dispose(r->body)) sched::report_unhandled(*r, std::move(unclaimed));
+    if (std::exception_ptr unclaimed = r->ops->dispose(r->body)) sched::report_unhandled(*r, unclaimed);
   sched::drop_reference(r);
+}
+
+void abandon_handle(task_head* t) noexcept {
+  if (std::uncaught_exceptions() > 0) as_record(t)->word.forgive();
+  drop_handle(t);
 }
 
 void add_reference(task_head* t) noexcept { sched::add_reference(as_record(t)); }

@@ -2,8 +2,9 @@
 //
 // E1. One claim decides: every node carries the same ticket, so whoever claims first wins and the rest are stale.
 //                                                                             model/select, test wait/select_*
-// E2. Every lock is held from the first look to the committed park, so "nothing is ready" is true of one moment, and of two
-//     ready arms the preferred one wins.                                      model/select
+// E2. Every lock is held from the first look to the committed park, and what could change without its lock is frozen, so
+//     "nothing is ready" is true of one moment, and of two ready arms the preferred one wins.
+//                                                                             model/select, test wait/select_*
 // E3. Locks are taken in the order of their keys, each once.                  model/select (both orders)
 // E4. The frame outlives the committer, who reads the list of locks in it: a woken select takes every lock before it
 //     returns, and the committer's last unlock is its last touch.             model/select
@@ -34,12 +35,19 @@ class arm_set {
       entries_ = large_.get();
     }
     for (std::uint32_t i = 0; i < arms.size(); ++i)
-      if (arms[i].what != nullptr) entries_[size_++] = {0, i};
+      if (arms[i].what != nullptr) {
+        arms[i].entry->arm = i;
+        entries_[size_++] = {0, i};
+      }
   }
   arm_set(const arm_set&) = delete;
   arm_set& operator=(const arm_set&) = delete;
 
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
+  // An arm that stands twice in the list has one node for two places.
+  [[nodiscard]] bool has_repetition() const noexcept {
+    return std::any_of(entries_, entries_ + size_, [&](const entry& e) { return arms_[e.arm].entry->arm != e.arm; });
+  }
 
   // A waitable may have another lock each time (a timer: that of the worker it is on).
   void prepare() noexcept {
@@ -77,7 +85,6 @@ class arm_set {
       node& n = *arms_[e.arm].entry;
       n.who = &who;
       n.ticket = ticket;
-      n.arm = e.arm;
     }
   }
   [[nodiscard]] std::uint32_t earliest() const noexcept {
@@ -122,24 +129,33 @@ class circle {
   std::size_t start_;
 };
 
-// Without locks. Only what cannot break the preference: a later arm might be seen ready after a better one became so.
-std::size_t first_look(std::span<const arm> arms, const circle& order, preference p) noexcept {
+// In which order this select goes through its arms.
+struct way {
+  circle order;
+  preference prefers;
+  bool look_everywhere;  // at the first look; else only where it starts
+};
+
+// Without locks. In order, only the first: a later arm might be seen ready after a better one became so.
+std::size_t first_look(std::span<const arm> arms, const way& how) noexcept {
   bool more = true;
-  return order.find([&](std::size_t i) {
+  return how.order.find([&](std::size_t i) {
     if (!more || arms[i].what == nullptr) return false;
-    more = p == preference::fair;
+    more = how.look_everywhere;
     return arms[i].what->try_complete();
   });
 }
 
 class selection {
  public:
-  selection(std::span<const arm> arms, const circle& order, bool or_nothing)
+  selection(std::span<const arm> arms, const way& how, bool or_nothing)
       : arms_(arms),
         set_(arms),
-        order_(order),
+        order_(how.order),
+        preference_(how.prefers),
         or_nothing_(or_nothing) {}
 
+  [[nodiscard]] bool has_repetition() const noexcept { return set_.has_repetition(); }
   [[nodiscard]] bool can_end() const noexcept { return set_.size() != 0 || or_nothing_; }
 
   enum class step : std::uint8_t { settle, nothing, cancelled, published };
@@ -147,8 +163,14 @@ class selection {
   [[nodiscard]] step begin(task::parkable& self, bool interruptible) noexcept {
     set_.prepare();
     set_.lock();
-    winner_ = order_.find([&](std::size_t i) { return arms_[i].what != nullptr && arms_[i].what->try_locked(); });
+    const bool at_one_moment = set_.size() > 1 && (or_nothing_ || preference_ == preference::in_order);
+    winner_ = order_.find([&](std::size_t i) {
+      if (arms_[i].what == nullptr) return false;
+      if (at_one_moment) arms_[i].what->freeze();
+      return arms_[i].what->try_locked();
+    });
     if (winner_ != nothing_ready || or_nothing_) {
+      if (at_one_moment) set_.unpublish();
       set_.unlock();
       return winner_ == nothing_ready ? step::nothing : step::settle;
     }
@@ -198,6 +220,7 @@ class selection {
   std::span<const arm> arms_;
   arm_set set_;
   circle order_;
+  preference preference_;
   bool or_nothing_;
   std::size_t winner_ = nothing_ready;
 };
@@ -232,27 +255,31 @@ std::size_t select_in_task(selection& s, sched::worker* on, bool may_wait, std::
       case selection::step::cancelled: throw_cancelled();
       case selection::step::published: break;
     }
-    WEFT_LOG(park, "task #%llu parks for select at %s:%u", static_cast<unsigned long long>(self.id), where.file_name(),
-             where.line());
+    WEFT_LOG(park, "task %s parks for select at %s:%u", task::label(self).text, where.file_name(), where.line());
     sched::worker::park(*on, &selection::unlock_all, &s);
     if (s.end(self)) return s.winner();
     on = sched::this_worker();
   }
 }
 
-[[gnu::noinline]] std::size_t select_with_locks(std::span<const arm> arms, const circle& order, sched::worker* on,
+[[gnu::noinline]] std::size_t select_with_locks(std::span<const arm> arms, const way& how, sched::worker* on,
                                                 bool or_nothing, std::source_location where) {
-  selection s(arms, order, or_nothing);
+  selection s(arms, how, or_nothing);
   if (!s.can_end())
     weft::detail::throw_usage("every arm of this select is disabled and there is no otherwise: it would wait for ever");
+  if (s.has_repetition())
+    weft::detail::throw_usage("an arm stands twice in this select; name its channel twice, or make two timers");
   return on == nullptr ? select_in_thread(s) : select_in_task(s, on, !or_nothing, where);
 }
 
-// Somewhere else each time; needs not be random.
-std::size_t somewhere(std::uint32_t size) noexcept {
+// Somewhere else each time. Mixed well (the finalizer of splitmix64): neighbouring draws must not depend on each other.
+std::uint32_t any_below(std::uint32_t limit) noexcept {
   static base::atomic<std::uint32_t> calls{0};
-  const std::uint64_t mixed = calls.fetch_add(1, base::relaxed) * std::uint64_t{0x9e3779b97f4a7c15};
-  return static_cast<std::size_t>((mixed >> 32) * size >> 32);
+  std::uint64_t mixed = calls.fetch_add(1, base::relaxed) * std::uint64_t{0x9e3779b97f4a7c15};
+  mixed = (mixed ^ mixed >> 30) * 0xbf58476d1ce4e5b9;
+  mixed = (mixed ^ mixed >> 27) * 0x94d049bb133111eb;
+  mixed ^= mixed >> 31;
+  return static_cast<std::uint32_t>((mixed >> 32) * limit >> 32);
 }
 
 }  // namespace
@@ -261,17 +288,24 @@ std::size_t select(std::span<const arm> arms, preference p, bool or_nothing, std
   sched::worker* on = sched::this_worker();
   if (on != nullptr && on->current() == nullptr) on = nullptr;
   std::size_t start = 0;
+  bool look_everywhere = false;
   if (p == preference::fair) {
     const auto size = static_cast<std::uint32_t>(arms.size());
-    start = on != nullptr ? on->random().below(size) : somewhere(size);
+    const auto below = [&](std::uint32_t limit) {
+      return on != nullptr ? on->random().below(limit) : any_below(limit);
+    };
+    start = below(size);
+    // Now and then only where it starts: an arm that can be completed only under its lock must not be passed over for ever
+    // because another never needs one.
+    look_everywhere = below(8) != 0;
   }
-  const circle order(arms.size(), start);
+  const way how{circle(arms.size(), start), p, look_everywhere};
   // A task whose cancellation is due, or whose budget is spent, goes the long way.
   const bool undisturbed =
       on == nullptr || ((on->current()->word.peek() & state_word::cancel_requested) == 0 && on->spend_budget());
   if (undisturbed) [[likely]]
-    if (const std::size_t ready = first_look(arms, order, p); ready != nothing_ready) return ready;
-  return select_with_locks(arms, order, on, or_nothing, where);
+    if (const std::size_t ready = first_look(arms, how); ready != nothing_ready) return ready;
+  return select_with_locks(arms, how, on, or_nothing, where);
 }
 
 }  // namespace weft::inline v1::wait

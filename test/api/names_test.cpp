@@ -1,10 +1,12 @@
 // Names and ids: what people see of a task.
 #include <gtest/gtest.h>
+#include <pthread.h>
 
 #include <algorithm>
 #include <array>
 #include <cstring>
 #include <string>
+#include <vector>
 
 #include <weft/weft.hpp>
 
@@ -71,6 +73,41 @@ TEST(Names, of_a_long_name_the_first_31_characters_are_kept) {
     weft::this_task::set_name(std::string(10'000, 'x'));
     EXPECT_EQ(weft::this_task::name(), std::string(31, 'x'));
   });
+}
+
+// What top -H, gdb and perf show.
+// req: CSP-14
+TEST(Names, worker_threads_are_called_weft_and_their_number) {
+  support::watchdog guard(20s);
+  watched_runtime rt(2);
+  support::latch both(2);
+  const auto asks = [&] {
+    both.arrive_and_hold();  // keeps its worker, so the other must take the other task
+    char name[16] = {};
+    pthread_getname_np(pthread_self(), name, sizeof name);
+    return std::string(name);
+  };
+  auto a = rt->spawn(asks);
+  auto b = rt->spawn(asks);
+  std::vector<std::string> names{a.join(), b.join()};
+  std::ranges::sort(names);
+  EXPECT_EQ(names, (std::vector<std::string>{"weft-0", "weft-1"}));
+}
+
+__attribute__((noinline)) int recurse(int depth) {
+  volatile char frame[200];
+  frame[0] = static_cast<char>(depth);
+  const int below = depth == 0 ? 0 : recurse(depth - 1);
+  return below + frame[0];
+}
+
+// req: KC-10 CSP-14
+TEST(NamesDeathTest, an_overflow_of_main_advises_the_option_that_sizes_its_stack) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto overflows = [] { return recurse(1'000'000'000); };
+  EXPECT_DEATH(weft::run({.workers = 1}, overflows), "task \"main\"(.|\n)*runtime_options\\{\\.stack_size = 393216\\}");
+  EXPECT_DEATH(weft::run({.workers = 1}, [&] { return weft::spawn({.name = "deep"}, overflows).join(); }),
+               "task \"deep\"(.|\n)*spawn\\(attributes\\{\\.stack_size = 393216\\}");
 }
 
 // req: CSP-14

@@ -38,7 +38,8 @@ template <class T>
   return capacity == no_limit ? weft::make_channel<T>(weft::unlimited) : weft::make_channel<T>(capacity);
 }
 
-// Runs test(capacity) for each kind of first-in-first-out channel: 3 is a ring with more slots than capacity.
+// Runs test(capacity) for each kind of first-in-first-out channel: 3 is a ring with more slots than capacity. Not from a task
+// that may move to another thread meanwhile: the trace belongs to the thread.
 template <class Test>
 void at_capacities(Test&& test) {
   for (const std::size_t capacity :

@@ -2,6 +2,7 @@
 #include <array>
 #include <thread>
 
+#include "base/check.hpp"
 #include "chan/channels.hpp"
 
 namespace {
@@ -120,6 +121,24 @@ TEST(Elements, an_empty_struct_and_one_without_default_constructor_or_assignment
   EXPECT_EQ(r.recv()->value, 4);
   EXPECT_TRUE(w.send(fixed(5)));
   EXPECT_EQ(r.recv_for(1h)->value, 5);
+}
+
+// An element whose move suspends when the channel makes it, under its lock.
+struct sleepy {
+  sleepy() = default;
+  sleepy(sleepy&&) { weft::yield(); }
+};
+
+// req: W-1
+TEST(ElementsDeathTest, a_move_that_suspends_under_the_lock_is_reported) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  if (!base::checked_build) GTEST_SKIP() << "only checked builds look";
+  EXPECT_DEATH(weft::run({.workers = 1},
+                         [] {
+                           auto [out, in] = weft::make_channel<sleepy>(1);
+                           (void)out.send(sleepy());
+                         }),
+               "suspends while it holds one of Weft's internal locks");
 }
 
 // req: KC-11

@@ -7,7 +7,8 @@
 // I2. At most half of the workers search (one at least).
 // K4. A worker sleeps only when no work is visible; its driver's token is never lost and never left over for the next sleep.
 //
-// The worker below is worker::find_work and worker::sleep (sched/worker_loop.cpp) with one queue, an inbox, that all share.
+// The worker below is worker::find_work and worker::sleep (sched/worker_loop.cpp) with one queue, an inbox, that stands for
+// another worker's: only a searcher takes from it, and a sleeper that sees work there leaves it to a searcher if there is one.
 #include "sched/idle_set.hpp"
 
 #include <memory>
@@ -38,6 +39,9 @@ struct pool {
     const int chosen = idle.wake_one();
     if (chosen != sched::idle_set::nobody) drivers[chosen]->wake();
   }
+  void end_search() {
+    if (idle.stop_searching() && !work.empty()) notify();
+  }
   void enqueue(item* i) {
     work.push(i);
     notify();
@@ -65,7 +69,7 @@ int take(pool& p) {
 
 bool sleep(pool& p, int id, bool was_searching) {
   p.idle.enter_sleep(id, was_searching);
-  while (p.work.empty() && !p.stopping()) {
+  while ((p.work.empty() || p.idle.left_to_searcher()) && !p.stopping()) {
     p.drivers[id]->sleep(base::never_ns);
     if (!p.idle.is_asleep(id)) return true;
   }
@@ -76,15 +80,15 @@ void work(pool& p, int id) {
   bool searching = false;
   for (;;) {
     if (!searching) searching = p.idle.start_searching();
-    const int n = take(p);
+    const int n = searching ? take(p) : 0;
     if (n != 0) {
-      if (searching && p.idle.stop_searching()) p.notify();
+      if (searching) p.end_search();
       searching = false;
       p.done(n);
       continue;
     }
     if (p.stopping()) {
-      if (searching && p.idle.stop_searching()) p.notify();
+      if (searching) p.end_search();
       return;
     }
     searching = sleep(p, id, searching);
@@ -120,8 +124,8 @@ MODEL_TEST(idle_last_searcher_hands_on, .preemptions = 3, .old_reads = 2) {
       bool searching = true;
       p.drivers[id]->sleep(base::never_ns);
       for (;;) {
-        if (take(p) != 0) {
-          if (searching && p.idle.stop_searching()) p.notify();
+        if (searching && take(p) != 0) {
+          if (searching) p.end_search();
           return meet();
         }
         searching = sleep(p, id, searching);

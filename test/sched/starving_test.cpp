@@ -38,6 +38,28 @@ TEST(Starving, MoreTasksThanStacksAllRunOneAfterTheOther) {
   });
 }
 
+// req: CC-14
+TEST(Starving, NoMoreTasksStartThanThereAreStacksUntilOneEnds) {
+  support::watchdog guard(60s, "10 tasks that wait on 4 stacks");
+  support::at_worker_counts([](std::size_t workers) {
+    support::watched_runtime rt({.workers = workers, .max_stacks = 4});
+    weft::base::atomic<bool> closed{true};
+    weft::base::atomic<int> started{0};
+    std::vector<weft::join_handle<void>> all;
+    for (int i = 0; i < 10; ++i)
+      all.push_back(rt->spawn([&] {
+        started.fetch_add(1);
+        while (closed.load()) weft::park_if(closed, true);
+      }));
+    support::until([&] { return started.load() >= 4 && rt.core().is_starving(); });
+    EXPECT_EQ(started.load(), 4);
+    closed.store(false);
+    for (auto& h : all) h.ref().unpark();
+    for (auto& h : all) h.join();
+    EXPECT_EQ(started.load(), 10);
+  });
+}
+
 // req: CC-14 W-9
 TEST(Starving, AStackThatLiesInAnotherWorkersCacheCountsAsFree) {
   support::watchdog guard(60s, "single tasks, each on any worker");

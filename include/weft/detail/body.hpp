@@ -1,6 +1,7 @@
 // A closure and the place for its result, behind the core's record.
 #pragma once
 
+#include <concepts>
 #include <exception>
 #include <functional>
 #include <memory>
@@ -101,6 +102,7 @@ class body {
   using value_type = result_of<F>;
 
   template <class From>
+    requires std::constructible_from<F, From>
   explicit body(From&& f) : closure_(std::forward<From>(f)) {}
   ~body() {}  // the closure goes in destroy_closure() or fail()
   body(const body&) = delete;

@@ -142,6 +142,7 @@ class WEFT_API send_operation final : public operation {
  public:
   explicit send_operation(core* c) noexcept : operation(c) {}
   bool try_complete() noexcept override;
+  void freeze() noexcept override;
   bool try_locked() noexcept override;
   bool publish(wait::node& n) noexcept override;
   void unpublish(wait::node& n) noexcept override;
@@ -153,6 +154,7 @@ class WEFT_API receive_operation final : public operation {
  public:
   explicit receive_operation(core* c) noexcept : operation(c) {}
   bool try_complete() noexcept override;
+  void freeze() noexcept override;
   bool try_locked() noexcept override;
   bool publish(wait::node& n) noexcept override;
   void unpublish(wait::node& n) noexcept override;

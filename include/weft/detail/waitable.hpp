@@ -37,6 +37,9 @@ class WEFT_API waitable {
   virtual void prepare() noexcept {}
   // Without the lock: completes at once if that takes no lock.
   [[nodiscard]] virtual bool try_complete() noexcept = 0;
+  // With the lock: from now until unpublish() nothing happens to this object without its lock. For a select that must know that
+  // its better arms are still not ready when it takes another.
+  virtual void freeze() noexcept {}
   // With the lock, before anything is published: completes if it can; settle() does the rest.
   [[nodiscard]] virtual bool try_locked() noexcept { return false; }
   // With the lock: makes the node discoverable. False: it could complete instead, or has; nothing was published, and

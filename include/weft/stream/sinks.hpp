@@ -90,7 +90,7 @@ class fanout_core {
     try {
       while (std::optional<T> v = next_element(in)) send_to_all(std::move(*v));
     } catch (const cancelled&) {
-      tell_all(std::make_exception_ptr(task_cancelled()));
+      tell_all(std::make_exception_ptr(task_cancelled(this_task::name(), this_task::id())));
       throw;
     } catch (...) {
       if (outs_.empty()) throw;

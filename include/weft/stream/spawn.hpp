@@ -21,6 +21,7 @@
 #include <weft/channel.hpp>
 #include <weft/runtime.hpp>
 #include <weft/select.hpp>
+#include <weft/this_task.hpp>
 
 namespace weft::inline v1::stream {
 
@@ -75,7 +76,7 @@ void telling(writer<U>& out, Body&& body) {
   try {
     std::forward<Body>(body)();
   } catch (const cancelled&) {
-    if (out) out.close(std::make_exception_ptr(task_cancelled()));
+    if (out) out.close(std::make_exception_ptr(task_cancelled(this_task::name(), this_task::id())));
     throw;
   } catch (...) {
     if (out) out.close(std::current_exception());
