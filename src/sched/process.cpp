@@ -18,7 +18,7 @@ void on_forked_child() {
   forget_this_worker();
 }
 
-std::thread start_std_thread(std::function<void()> body) { return std::thread(std::move(body)); }
+base::thread start_std_thread(std::function<void()> body) { return base::thread(std::move(body)); }
 
 }  // namespace
 

@@ -58,7 +58,7 @@ scheduler::~scheduler() {
     return;
   }
   close();
-  while (visitors_.load(base::acquire) != 0) std::this_thread::yield();
+  while (visitors_.load(base::acquire) != 0) base::yield_thread();
   stop_workers();
   workers_.clear();
 }
@@ -249,6 +249,7 @@ bool scheduler::work_visible(const worker& to) const noexcept {
 
 // Its inbox stays reachable for all. What came in while it drained has nobody else to look for it.
 void scheduler::worker_died(worker& w) noexcept {
+  w.state_.store(worker_state::dead, base::seq_cst);
   live_workers_.fetch_sub(1, base::relaxed);
   if (w.has_visible_work()) notify();
 }

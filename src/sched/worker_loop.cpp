@@ -13,19 +13,19 @@ namespace weft::inline v1::sched {
 namespace {
 
 // Waking a sleeping thread takes some 30 µs, a task often less: look around about that long before sleeping.
-constexpr base::time_ns spin_ns = 20'000;
+constexpr base::time_ns spin_ns = base::spin_time(20'000);
 
-thread_local worker* this_thread_worker = nullptr;
+thread_local base::per_thread<worker*> this_thread_worker;
 
 }  // namespace
 
 // noinline and with a barrier: neither compiler may keep the answer, or the address it came from, across a switch.
 [[gnu::noinline]] worker* this_worker() noexcept {
   asm volatile("" ::: "memory");
-  return this_thread_worker;
+  return this_thread_worker.get();
 }
 
-void forget_this_worker() noexcept { this_thread_worker = nullptr; }
+void forget_this_worker() noexcept { this_thread_worker.set(nullptr); }
 
 worker::worker(scheduler& s, int id)
     : stacks_(s.stacks()),
@@ -42,16 +42,15 @@ worker::worker(scheduler& s, int id)
 worker::~worker() = default;
 
 void worker::thread_main() noexcept {
-  this_thread_worker = this;
+  this_thread_worker.set(this);
   exceptions_ = reinterpret_cast<task::exception_state*>(abi::__cxa_get_globals());
   context::alternate_signal_stack signal_stack;
   flow_.adopt_thread();
   loop();
   stacks_.drain();
   records_.drain();
-  state_.store(worker_state::dead, base::seq_cst);
   scheduler_.worker_died(*this);
-  this_thread_worker = nullptr;
+  this_thread_worker.set(nullptr);
 }
 
 void worker::loop() noexcept {
@@ -86,6 +85,8 @@ record* worker::find_work() noexcept {
       if (searching && idle.stop_searching()) scheduler_.notify();
       return nullptr;
     }
+    // Enough others search. What keeps us from sleeping is theirs to take: do not hammer the idle set meanwhile.
+    if (!searching) base::cpu_relax();
     searching = sleep(searching);
     tick_.forget();
   }
@@ -97,7 +98,7 @@ record* worker::search() noexcept {
   base::time_ns now = 0;
   do {
     if (record* t = scheduler_.steal_for(*this)) return t;
-    for (int i = 0; i < 8; ++i) base::cpu_relax();
+    base::linger(8);
     now = base::now();
     if (scheduler_.fire_timers(now, *this) != 0 || !inbox_.empty() || scheduler_.global().size() != 0)
       if (record* t = next_local()) return t;

@@ -17,6 +17,7 @@ bool exploring = false;
 engine the_engine;
 
 int running_thread() noexcept { return the_engine.current(); }
+std::uint64_t this_execution() noexcept { return the_engine.execution(); }
 
 // ---- an execution
 
@@ -227,6 +228,7 @@ void engine::stepped() noexcept {
 void engine::point(const void* address, access how, where w) noexcept {
   virtual_thread& me = threads_[current_];
   me.at = w;
+  const bool glued = std::exchange(me.glued, false);
   ++steps_;
   if (++steps_here_ > limit.steps) fail("livelock: %u steps and no end", limit.steps);
   if (me.primed_by >= 0) {
@@ -235,8 +237,8 @@ void engine::point(const void* address, access how, where w) noexcept {
   } else if (me.goes_on) {
     me.goes_on = false;
   } else if (thread_count_ > 1) {
-    bool private_step = false;
-    if (use_sharing && how != access::other)
+    bool private_step = glued || (use_sharing && how == access::release);
+    if (use_sharing && how != access::other && !private_step)
       if (const object* o = memory.find(address))
         private_step = shared.needs_no_switch(o->uid, current_, how == access::load);
     run_somebody(private_step);
@@ -249,6 +251,7 @@ void engine::relax(where w) noexcept {
   me.at = w;
   ++steps_;
   if (++steps_here_ > limit.steps) fail("livelock: %u steps and no end", limit.steps);
+  me.glued = false;
   memory.threads[current_].dull = memory.limits.dull;
   memory.event(current_, 0x7e1a);
   if (thread_count_ == 1) return;
@@ -267,7 +270,7 @@ void engine::relax(where w) noexcept {
   me.goes_on = true;  // a yield does nothing: with the operation after it, it is one step
 }
 
-void engine::sleep(const void* word_address, bool has_deadline) noexcept {
+bool engine::sleep(const void* word_address, bool has_deadline) noexcept {
   virtual_thread& me = threads_[current_];
   me.state = status::sleeping;
   me.sleeps_on = word_address;
@@ -282,6 +285,7 @@ void engine::sleep(const void* word_address, bool has_deadline) noexcept {
           : me.how == resumed_by::timeout ? "times out"
                                           : "returns for no reason",
           nullptr, me.at, "%s", "");
+  return me.how == resumed_by::timeout;
 }
 
 int engine::wake(const void* word_address, int count) noexcept {
@@ -309,6 +313,7 @@ void engine::wait_for_lock(const void* word_address, where w) noexcept {
   if (++steps_here_ > limit.steps) fail("livelock: %u steps and no end", limit.steps);
   me.state = status::locking;
   me.sleeps_on = word_address;
+  const bool glued = std::exchange(me.glued, false);
   const object* o = memory.find(word_address);
   if (me.primed_by >= 0) {
     switch_to(std::exchange(me.primed_by, -1));
@@ -317,11 +322,17 @@ void engine::wait_for_lock(const void* word_address, where w) noexcept {
     me.goes_on = false;
   } else if (thread_count_ > 1 || (able() >> current_ & 1) == 0) {
     me.goes_on = false;
-    run_somebody(use_sharing && o != nullptr && shared.needs_no_switch(o->uid, current_, false));
+    run_somebody(glued || (use_sharing && o != nullptr && shared.needs_no_switch(o->uid, current_, false)));
   }
   me.state = status::ready;
   me.sleeps_on = nullptr;
   memory.event(current_, 0x10c4);
+}
+
+// What others do between taking an abstract lock and the next step, or between the step before its release and the release,
+// they can as well do before the one and after the other: nobody but the holder may touch the lock meanwhile.
+void engine::glue_next() noexcept {
+  threads_[current_].glued = use_sharing;
 }
 
 place_option engine::pick_store() noexcept {

@@ -49,15 +49,16 @@ class engine {
   // --- called by the code under test, on a virtual thread
   [[noreturn]] void fail(const char* format, ...) noexcept __attribute__((format(printf, 2, 3)));
   [[noreturn]] void fail_object(const char* what, const object&, where) noexcept;
-  enum class access : std::uint8_t { load, write, other };
+  enum class access : std::uint8_t { load, write, release, other };  // release: of an abstract lock
   // A switch point before an operation on this object.
   void point(const void* address, access, where) noexcept;
   void spawn(void (*run)(void*), void* argument) noexcept;
   void join_all() noexcept;
   void relax(where) noexcept;
-  void sleep(const void* word, bool has_deadline) noexcept;
+  bool sleep(const void* word, bool has_deadline) noexcept;  // true: the deadline ended it
   int wake(const void* word, int count) noexcept;
   void wait_for_lock(const void* word, where) noexcept;
+  void glue_next() noexcept;
   object& atomic_object(const void* address, word initial, bool write, where) noexcept;
   int pick(int n) noexcept { return choices.choose(n); }
   // One of options(), which begin with the newest store.
@@ -83,6 +84,7 @@ class engine {
     resumed_by how = resumed_by::wake;
     bool has_deadline = false;
     bool goes_on = false;  // the coming point was already decided (after a wake or a yield)
+    bool glued = false;  // the coming point needs no switch: see glue_next()
     int primed_by = -1;  // runs up to its first point inside spawn()
     const void* sleeps_on = nullptr;
     where at{};
