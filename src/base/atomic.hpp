@@ -27,6 +27,10 @@ namespace weft::inline v1::base {
 template <class T>
 using atomic = std::atomic<T>;
 
+// One that assembler code writes as well: the explorer looks at the memory itself and does not explore it.
+template <class T>
+using raw_atomic = std::atomic<T>;
+
 using std::memory_order;
 inline constexpr memory_order relaxed = std::memory_order_relaxed;
 inline constexpr memory_order acquire = std::memory_order_acquire;

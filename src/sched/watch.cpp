@@ -21,8 +21,9 @@ constexpr base::time_ns trim_after_ns = 100'000'000;
 }  // namespace
 
 void scheduler::ensure_watched() noexcept {
-  base::fence_seq_cst();  // V1: the task is visible before watch_armed_ is read; mirror in watch_from()
-  if (!watch_armed_.load(base::relaxed) && idle_.sleeping() != 0) notify();
+  // V1: the task is visible before watch_armed_ is read; mirror in watch_from().
+  base::step<"watch.enqueue.fence">([] { base::fence_seq_cst(); });
+  if (base::check<"watch.enqueue">(!watch_armed_.load(base::relaxed) && idle_.sleeping() != 0)) notify();
 }
 
 std::size_t scheduler::fire_timers(base::time_ns now, worker& on) noexcept {
@@ -48,8 +49,9 @@ base::time_ns scheduler::watch_from(worker& w) noexcept {
     return base::never_ns;
   const base::time_ns now = base::now();
   watch_armed_.store(false, base::relaxed);
-  base::fence_seq_cst();  // V1: disarmed before we look who is active; mirror in ensure_watched()
-  if (idle_.sleeping() < live_workers_.load(base::relaxed)) {
+  // V1: disarmed before we look who is active; mirror in ensure_watched().
+  base::step<"watch.sleep.fence">([] { base::fence_seq_cst(); });
+  if (base::check<"watch.look_around">(idle_.sleeping() < live_workers_.load(base::relaxed))) {
     idle_since_ = 0;
     trimmed_ = false;
     deadline = std::min(deadline, now + look_around_ns);
@@ -82,7 +84,7 @@ void scheduler::hand_on_watch() noexcept {
   base::time_ns earliest = base::never_ns;
   for (const worker* w : worker_pointers_) earliest = std::min(earliest, w->timers_->next_deadline());
   if (earliest == base::never_ns) return;
-  if (const int sleeper = idle_.any_sleeper(); sleeper != idle_set::nobody)
+  if (const int sleeper = idle_.any_sleeper(); base::check<"watch.hand_on">(sleeper != idle_set::nobody))
     worker_pointers_[static_cast<std::size_t>(sleeper)]->wake();
 }
 

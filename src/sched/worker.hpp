@@ -98,7 +98,7 @@ class alignas(base::cache_line) worker {
   // worker_loop.cpp: the worker's own stack
   void thread_main() noexcept;
   void loop() noexcept;
-  [[nodiscard]] record* find_work() noexcept;
+  [[nodiscard]] record* find_work(bool searching = false) noexcept;
   [[nodiscard]] record* search() noexcept;
   [[nodiscard]] record* steal_from(worker& victim) noexcept;
   [[nodiscard]] record* rescue_slots(base::time_ns now) noexcept;

@@ -62,10 +62,9 @@ void worker::loop() noexcept {
   }
 }
 
-// nullptr: the worker is to end.
-record* worker::find_work() noexcept {
+// nullptr: the worker is to end. `searching`: it is counted as such already.
+record* worker::find_work(bool searching) noexcept {
   idle_set& idle = scheduler_.idle();
-  bool searching = false;
   for (;;) {
     if (drain_requested_.load(base::acquire)) {
       if (searching && idle.stop_searching()) scheduler_.notify();
@@ -146,7 +145,9 @@ bool worker::sleep(bool was_searching) noexcept {
   idle.enter_sleep(id_, was_searching);
   for (;;) {
     // W3 of idle_set.hpp.
-    if (scheduler_.work_visible(*this) || scheduler_.stopping() || drain_requested_.load(base::acquire)) break;
+    if (base::check<"idle.w3">(scheduler_.work_visible(*this)) || base::check<"idle.stopping">(scheduler_.stopping()) ||
+        base::check<"drain.asleep">(drain_requested_.load(base::acquire)))
+      break;
     scheduler_.tell_if_quiet();
     if (scheduler_.is_starving()) stacks_.drain();
     const base::time_ns deadline = scheduler_.watch_from(*this);
@@ -199,9 +200,9 @@ void worker::drain() noexcept {
   if (record* t = slot_.take()) rest.push_back(t);
   while (record* t = woken_.pop()) rest.push_back(t);
   while (record* t = fresh_.steal()) rest.push_back(t);
-  rest.append(inbox_.take_all());
+  base::step<"drain.inbox">([&] { rest.append(inbox_.take_all()); });
   scheduler_.global().push(std::move(rest));
-  scheduler_.notify();
+  base::step<"drain.notify">([&] { scheduler_.notify(); });
 }
 
 void worker::start() {

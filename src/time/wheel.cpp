@@ -22,7 +22,7 @@ void wheel::insert(timer& t) noexcept {
   t.tick = static_cast<std::uint64_t>(rounded) >> tick_shift;
   if (t.tick <= elapsed_) t.tick = elapsed_ + 1;
   place(t);
-  publish_earliest();
+  base::step<"wheel.publish">([&] { publish_earliest(); });
 }
 
 void wheel::place(timer& t) noexcept {
@@ -86,7 +86,7 @@ std::size_t wheel::fire(base::time_ns now, sched::worker& on) noexcept {
       // Compared with `until`, not with this slot's tick: what is due anyway need not move down a level first.
       if (timer_of(*n).tick > until) {
         place(timer_of(*n));
-      } else if (wait::claim(*n, task::wake_reason::data)) {
+      } else if (base::check<"wheel.claim">(wait::claim(*n, task::wake_reason::data))) {
         ++woken;
         if (n->who->what == task::parkable::kind::fiber) {
           tasks.push_back(static_cast<task::record*>(n->who));

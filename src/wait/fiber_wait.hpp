@@ -73,7 +73,7 @@ round park_once(sched::worker& on, task::record& self, W& w, node& n, bool inter
   const std::uint64_t word = self.word.begin_park(interruptible ? state_word::interruptible : 0);
   n.who = &self;
   n.ticket = state_word::ticket_of(word);
-  const bool cancelled = interruptible && (word & state_word::cancel_requested) != 0;
+  const bool cancelled = base::check<"wait.cancelled">(interruptible && (word & state_word::cancel_requested) != 0);
   if (cancelled || !w.publish(n)) {
     self.word.abort_park();
     w.unlock();
@@ -91,7 +91,7 @@ round park_once(sched::worker& on, task::record& self, W& w, node& n, bool inter
   }
   // Woken by somebody who does not know the list, or left word while we were PARKING: take the node off, then look again.
   w.lock();
-  w.unpublish(n);
+  base::step<"wait.unpublish">([&] { w.unpublish(n); });
   const bool done = w.try_complete();
   w.unlock();
   if (done) return round::completed;

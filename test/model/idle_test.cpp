@@ -80,3 +80,48 @@ MODEL_TEST(idle_two_workers_one_task, .preemptions = 3, .old_reads = 1) {
   thread([&] { p.enqueue(0); });
   p.check();
 }
+
+// Two tasks that need each other, left to one searcher: it takes one and must hand on, or the other never runs (I1). Both
+// workers begin asleep.
+// req: W-4
+MODEL_TEST(idle_last_searcher_hands_on, .preemptions = 3, .old_reads = 1) {
+  pool<2> p(2);
+  base::atomic<std::uint32_t> running{0};
+  for (std::size_t id = 0; id < 2; ++id)
+    thread([&, id] {
+      ready_task::take(p.steps.sleep_then_find(id));
+      if (running.fetch_add(1, base::acq_rel) == 1) return base::futex_wake(&running, 2);
+      while (running.load(base::acquire) < 2) base::futex_wait(running, 1);
+    });
+  thread([&] {
+    p.enqueue(0);
+    p.enqueue(1);
+  });
+  p.check();
+}
+
+// Without stealing a task is its worker's alone: wake_exactly, not wake_one.
+// req: W-4
+MODEL_TEST(idle_exactly_this_worker, .preemptions = 3, .old_reads = 1) {
+  pool<1> p(2, false);
+  bool by_the_other = false;
+  thread([&] { p.work(0); });
+  thread([&] {
+    while (auto* t = p.steps.find(1)) {
+      ready_task::take(t);
+      by_the_other = true;
+    }
+  });
+  thread([&] { p.steps.all().inject_to(0, p.tasks[0].made(0)); });
+  p.check();
+  model_assert(!by_the_other);
+}
+
+// req: W-4
+MODEL_TEST(idle_exactly_two_enqueuers, .preemptions = 3) {
+  pool<2> p(1, false);
+  thread([&] { p.work(0); });
+  thread([&] { p.enqueue(0); });
+  thread([&] { p.enqueue(1); });
+  p.check();
+}

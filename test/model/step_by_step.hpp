@@ -20,8 +20,25 @@ struct step_by_step {
     record* t = at(i).next_local();
     return t != nullptr ? t : at(i).find_work();
   }
-  // What the end of thread_main() does.
+  // The same from the middle of its loop, where it has found nothing and was not searching.
+  [[nodiscard]] record* sleep_then_find(std::size_t i) noexcept {
+    const bool searching = at(i).sleep(false);
+    return at(i).find_work(searching);
+  }
+  // A task that somebody counted as spawned has ended.
+  void count_finished(std::size_t i) noexcept { at(i).counters_.finished.add_published(); }
+  // The rest of a worker's life after find() has said nullptr.
   void die(std::size_t i) noexcept { scheduler_.worker_died(at(i)); }
+  // As the worker itself or its tasks do.
+  void put_in_slot(std::size_t i, record* t) noexcept { (void)at(i).slot_.put(t); }
+  void put_in_ring(std::size_t i, record* t) noexcept {
+    chain<record> none;
+    at(i).woken_.push(t, none);
+  }
+  void put_in_fresh(std::size_t i, record* t) noexcept {
+    chain<record> none;
+    at(i).fresh_.push(t, none);
+  }
   void stop() noexcept {
     scheduler_.stopping_.store(true, base::seq_cst);
     for (worker* w : scheduler_.workers()) w->wake();

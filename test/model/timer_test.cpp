@@ -90,7 +90,7 @@ class timed_event final : public wait::waitable {
 }  // namespace
 
 // req: W-4, LS-T2
-MODEL_TEST(timer_expiry_at_every_step_of_the_sleep, .preemptions = 4) {
+MODEL_TEST(timer_expiry_at_every_step_of_the_sleep, .preemptions = -1) {
   wheel_of::wheel w;
   base::atomic<bool> awake{false};
   fiber sleeper(
@@ -106,7 +106,7 @@ MODEL_TEST(timer_expiry_at_every_step_of_the_sleep, .preemptions = 4) {
 }
 
 // req: W-4, LS-T2
-MODEL_TEST(timer_two_who_fire, .preemptions = 3) {
+MODEL_TEST(timer_two_who_fire, .preemptions = 4) {
   wheel_of::wheel w;
   base::atomic<bool> awake{false};
   std::size_t fired = 0;
@@ -124,7 +124,7 @@ MODEL_TEST(timer_two_who_fire, .preemptions = 3) {
 
 // The sleeper's timer lies in its record, which is used for the next sleep at once: a late fire must not meet it (H3).
 // req: W-4, LS-T1, LS-T2
-MODEL_TEST(timer_expiry_against_cancel, .preemptions = 3) {
+MODEL_TEST(timer_expiry_against_cancel, .preemptions = -1) {
   wheel_of::wheel w;
   bool cancelled = false;
   fiber sleeper(
@@ -146,7 +146,7 @@ MODEL_TEST(timer_expiry_against_cancel, .preemptions = 3) {
 }
 
 // req: W-4, LS-T1, LS-T2
-MODEL_TEST(timer_expiry_against_wake, .preemptions = 3) {
+MODEL_TEST(timer_expiry_against_wake, .preemptions = -1) {
   wheel_of::wheel w;
   model::event e;
   base::plain<int> told{0};
@@ -169,7 +169,7 @@ MODEL_TEST(timer_expiry_against_wake, .preemptions = 3) {
 }
 
 // req: W-4, LS-T1, LS-T2
-MODEL_TEST(timer_expiry_against_wake_and_cancel, .preemptions = 3, .old_reads = 1) {
+MODEL_TEST(timer_expiry_against_wake_and_cancel, .preemptions = 4) {
   wheel_of::wheel w;
   model::event e;
   fiber waiter([&] {

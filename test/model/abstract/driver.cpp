@@ -1,7 +1,7 @@
 // What a driver promises, one step each; driver_test.cpp explores the real one (sched/futex_driver.cpp). A test file asks for it
 // with `// abstract driver`.
 //
-// Kept: a wake before the sleep makes it return at once and is taken by it; what the waker did is seen. Left out: deadlines.
+// Kept: a wake before the sleep makes it return at once and is taken by it; what the waker did is seen; a deadline ends it too.
 #include "sched/driver.hpp"
 
 #include "base/check.hpp"
@@ -12,8 +12,9 @@ namespace {
 class token_driver final : public driver {
  public:
   void sleep(base::time_ns deadline) noexcept override {
-    base::require(deadline == base::never_ns, "the abstract driver knows no deadlines");
-    explore::lock_acquire(&no_token_, no_token_.initial_bits(), explore::where::current());
+    if (!explore::lock_acquire(&no_token_, no_token_.initial_bits(), deadline != base::never_ns,
+                               explore::where::current()))
+      base::pass_time(deadline);
   }
   void wake() noexcept override { no_token_.exchange(0, base::release); }  // pairs with the acquire in lock_acquire
 

@@ -70,6 +70,9 @@ void thread(F f) {
       new closure(std::move(f)));
 }
 void join_all();
+// The calling thread goes on when no other can (all have ended, sleep, or are here with a higher rank): a test begins in the
+// middle of things, and what happened before is not explored together with what happens after.
+void when_quiet(int rank = 0);
 int choose(int n);  // any of 0 .. n-1
 void outcome(const char* format, ...) __attribute__((format(printf, 1, 2)));  // one word that describes this execution
 void name(const void* object, const char* text);  // for traces

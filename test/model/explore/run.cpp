@@ -150,6 +150,7 @@ std::string replay(const test& t, const std::string& text) {
 
 void spawn(void (*run)(void*), void* argument) { the_engine.spawn(run, argument); }
 void join_all() { the_engine.join_all(); }
+void when_quiet(int rank) { the_engine.when_quiet(rank); }
 int choose(int n) {
   const int c = the_engine.pick(n);
   the_engine.memory.event(the_engine.current(), static_cast<word>(c) + 0xc405e);
