@@ -64,7 +64,7 @@ MODEL_TEST(idle_one_worker_two_tasks, .preemptions = 3) {
 }
 
 // req: W-4
-MODEL_TEST(idle_one_worker_two_enqueuers, .preemptions = 3) {
+MODEL_TEST(idle_one_worker_two_enqueuers, .preemptions = 3, .old_reads = 1) {
   pool<2> p(1);
   thread([&] { p.work(0); });
   thread([&] { p.enqueue(0); });
@@ -118,7 +118,7 @@ MODEL_TEST(idle_exactly_this_worker, .preemptions = 3, .old_reads = 1) {
 }
 
 // req: W-4
-MODEL_TEST(idle_exactly_two_enqueuers, .preemptions = 3) {
+MODEL_TEST(idle_exactly_two_enqueuers, .preemptions = 3, .old_reads = 1) {
   pool<2> p(1, false);
   thread([&] { p.work(0); });
   thread([&] { p.enqueue(0); });

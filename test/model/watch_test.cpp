@@ -67,7 +67,7 @@ MODEL_TEST(watch_fires_for_a_stuck_worker, .preemptions = 3) {
 
 // Both workers sleep, worker 0 watches. It gets a task that lasts until the timer has fired: the other must take over (V3).
 // req: W-4
-MODEL_TEST(watch_is_handed_on, .preemptions = 3, .old_reads = 2) {
+MODEL_TEST(watch_is_handed_on, .preemptions = 3, .old_reads = 1) {
   step_by_step steps(2);
   sleeper s(steps.at(0));
   ready_task t;
@@ -86,7 +86,7 @@ MODEL_TEST(watch_is_handed_on, .preemptions = 3, .old_reads = 2) {
 
 // The same while worker 1 is on its way to sleep: it takes the watch over by itself, or is told.
 // req: W-4
-MODEL_TEST(watch_is_handed_on_to_one_who_goes_to_sleep, .preemptions = 3, .old_reads = 1) {
+MODEL_TEST(watch_is_handed_on_to_one_who_goes_to_sleep, .preemptions = 3, .old_reads = 0, .early_timeouts = 0) {
   step_by_step steps(2);
   sleeper s(steps.at(0));
   ready_task t;

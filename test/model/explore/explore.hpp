@@ -13,6 +13,7 @@
 // ("who came first") must not be asserted on. Use plain<T> to assert exclusion: a violation is a data race.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <set>
 #include <string>
@@ -39,16 +40,19 @@ struct options {
   bool once_more_without_pruning = false;
   std::uint64_t random = 0;  // > 0: too large for all schedules; so many random ones (half of them PCT) instead
   std::uint64_t max_executions = 20'000'000;
+  double seconds = 0;  // > 0: stop then, which is no failure
 };
 
 struct report {
   bool ok = false;
   bool complete = false;
+  bool out_of_time = false;
   std::uint64_t executions = 0;  // begun; `pruned` of them stopped at a known state
   std::uint64_t pruned = 0;
   std::uint64_t steps = 0;
   std::uint64_t states = 0;
   double seconds = 0;
+  std::chrono::steady_clock::time_point start;
   std::string failure;
   std::string replay;
   std::set<std::string> outcomes;
