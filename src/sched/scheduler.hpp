@@ -11,11 +11,11 @@
 #include <memory>
 #include <span>
 #include <string_view>
-#include <thread>
 #include <vector>
 
 #include "base/atomic.hpp"
 #include "base/lock.hpp"
+#include "base/thread.hpp"
 #include "context/stack.hpp"
 #include "sched/global_queue.hpp"
 #include "sched/idle_set.hpp"
@@ -122,6 +122,8 @@ class scheduler {
   void retire(std::size_t worker) noexcept;
 
  private:
+  friend struct step_by_step;
+
   [[nodiscard]] bool all_ended() const noexcept;
   void initialize(record* t, std::uint64_t id, bool with_handle) noexcept;
   void stop_workers() noexcept;
@@ -177,7 +179,7 @@ void drop_reference(record* t) noexcept;
 [[nodiscard]] std::uint32_t fork_generation() noexcept;
 
 // std::thread's constructor, replaceable so that tests can make the n-th one fail.
-using thread_starter = std::thread (*)(std::function<void()> body);
+using thread_starter = base::thread (*)(std::function<void()> body);
 extern thread_starter start_thread;
 
 }  // namespace weft::inline v1::sched
