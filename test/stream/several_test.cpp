@@ -167,6 +167,17 @@ TEST(Throttle, elements_come_no_faster_and_none_is_lost) {
   });
 }
 
+TEST(Throttle, a_slow_reader_gets_no_burst) {
+  in_runtimes([] {
+    auto in = st::count(0, 3) | st::throttle(3ms);
+    weft::sleep_for(6ms);
+    const auto from = clock_type::now();
+    EXPECT_EQ(in.recv(), 0);
+    EXPECT_EQ(in.recv(), 1);
+    EXPECT_GE(clock_type::now() - from, 3ms);
+  });
+}
+
 TEST(ParallelMap, results_come_in_order_whatever_each_takes) {
   in_runtimes([] {
     auto out = st::count(0, 200) | st::parallel_map(8, [](int v) {
