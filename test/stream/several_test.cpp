@@ -50,6 +50,7 @@ TEST(Merge, no_stream_is_passed_over_for_ever) {
       auto [out, busy] = weft::make_channel<int>(weft::unlimited);
       for (int i = 0; i < 1000; ++i) out.send(i);
       auto quiet = st::count(-1, 0);
+      support::until([&] { return quiet.statistics().waiting_senders == 1; });
       auto in = busy_first ? st::merge({busy, quiet}) : st::merge({quiet, busy});
       int before = 0;
       while (in.recv() != -1) ++before;
