@@ -30,14 +30,14 @@ u64 producers_consumers(u64 producers, u64 consumers, u64 n) {
   std::vector<weft::join_handle<void>> sending;
   std::vector<weft::join_handle<u64>> receiving;
   for (u64 p = 0; p < producers; ++p)
-    sending.push_back(weft::spawn([=, out = out]() mutable {
-      for (u64 i = p; i < n; i += producers) out.send(i);
+    sending.push_back(weft::spawn([=, to = out]() mutable {
+      for (u64 i = p; i < n; i += producers) to.send(i);
     }));
   out.reset();
   for (u64 c = 0; c < consumers; ++c)
-    receiving.push_back(weft::spawn([in = in]() mutable {
+    receiving.push_back(weft::spawn([from = in]() mutable {
       u64 sum = 0;
-      while (auto v = in.recv()) sum += *v;
+      while (auto v = from.recv()) sum += *v;
       return sum;
     }));
   for (auto& s : sending) s.join();

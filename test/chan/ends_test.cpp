@@ -296,18 +296,18 @@ TEST(Ends, tasks_of_two_runtimes_and_a_thread_share_a_channel) {
     watched_runtime two(2);
     auto [out, in] = make<int>(capacity);
     base::atomic<int> sum{0};
-    const int n = static_cast<int>(scaled(2'000));
+    const std::size_t n = scaled(2'000);
     std::vector<weft::join_handle<void>> all;
     for (watched_runtime* rt : {&one, &two}) {
-      all.push_back((*rt)->spawn([&out, n] {
-        for (int i = 1; i <= n; ++i) EXPECT_TRUE(out.send(i));
+      all.push_back((*rt)->spawn([&out, last = static_cast<int>(n)] {
+        for (int i = 1; i <= last; ++i) EXPECT_TRUE(out.send(i));
       }));
       all.push_back((*rt)->spawn([&in, &sum] {
         while (auto v = in.recv()) sum.fetch_add(*v);
       }));
     }
-    std::thread outside([&out, n] {
-      for (int i = 1; i <= n; ++i) EXPECT_TRUE(out.send(i));
+    std::thread outside([&out, last = static_cast<int>(n)] {
+      for (int i = 1; i <= last; ++i) EXPECT_TRUE(out.send(i));
     });
     outside.join();
     all[0].join();
@@ -315,7 +315,7 @@ TEST(Ends, tasks_of_two_runtimes_and_a_thread_share_a_channel) {
     out.close();
     all[1].join();
     all[3].join();
-    EXPECT_EQ(sum.load(), 3 * n * (n + 1) / 2);
+    EXPECT_EQ(sum.load(), static_cast<int>(3 * n * (n + 1) / 2));
   });
 }
 

@@ -339,8 +339,8 @@ TEST(OutsideThreads, both_ends_work_from_threads_alone) {
     base::atomic<std::int64_t> sum{0};
     std::vector<std::thread> all;
     for (int s = 0; s < 2; ++s)
-      all.emplace_back([w = out, n]() mutable {
-        for (int i = 1; i <= n; ++i) EXPECT_TRUE(w.send(i));
+      all.emplace_back([w = out, last = n]() mutable {
+        for (int i = 1; i <= last; ++i) EXPECT_TRUE(w.send(i));
       });
     for (int r = 0; r < 2; ++r)
       all.emplace_back([&sum, r = in]() mutable {
