@@ -278,8 +278,8 @@ TEST(Close, every_value_that_was_sent_is_received_whenever_the_close_comes) {
   support::watchdog guard(110s);
   at_worker_counts([](std::size_t workers) {
     at_capacities([&](std::size_t capacity) {
-      a_close_loses_nothing<int>(workers, capacity, scaled(300), [](int v) { return v; });
-      a_close_loses_nothing<token>(workers, capacity, scaled(100), [](const token& v) { return v.value(); });
+      a_close_loses_nothing<int>(workers, capacity, scaled(70), [](int v) { return v; });
+      a_close_loses_nothing<token>(workers, capacity, scaled(28), [](const token& v) { return v.value(); });
     });
   });
 }
