@@ -90,7 +90,7 @@ TEST(Order, a_later_sender_does_not_take_the_room_made_for_one_that_waits) {
   at_worker_counts([](std::size_t workers) {
     watched_runtime rt(workers);
     for (const std::size_t capacity : {1, 3})
-      for (std::size_t round = 0; round < scaled(1'000); ++round) {
+      for (std::size_t round = 0; round < scaled(250); ++round) {
         auto [out, in] = make<int>(capacity);
         for (std::size_t i = 0; i < capacity; ++i) EXPECT_TRUE(out.send(0));
         auto waits = rt->spawn([&] { EXPECT_TRUE(out.send(1)); });
