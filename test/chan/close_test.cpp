@@ -20,6 +20,11 @@ TEST(Close, a_send_on_a_closed_channel_fails_and_keeps_the_value) {
     EXPECT_FALSE(weft::alt(out << std::move(mine)).ok());
     EXPECT_EQ(mine.value(), 3);
     EXPECT_EQ(in.statistics().sent, 0u);
+    auto [small_out, small_in] = make<int>(capacity);
+    small_out.close();
+    EXPECT_EQ(small_out.send(1).status(), send_status::closed);
+    EXPECT_EQ(small_out.try_send(1).status(), send_status::closed);
+    EXPECT_EQ(small_in.recv(), std::nullopt);
   });
 }
 
