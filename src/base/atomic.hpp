@@ -27,6 +27,10 @@ namespace weft::inline v1::base {
 template <class T>
 using atomic = std::atomic<T>;
 
+// One that assembler code writes as well: the explorer looks at the memory itself and does not explore it.
+template <class T>
+using raw_atomic = std::atomic<T>;
+
 using std::memory_order;
 inline constexpr memory_order relaxed = std::memory_order_relaxed;
 inline constexpr memory_order acquire = std::memory_order_acquire;
@@ -79,6 +83,14 @@ constexpr int spin_limit(int n) noexcept { return n; }
 // Nanoseconds of the steady clock; never_ns waits without a limit.
 using time_ns = std::int64_t;
 inline constexpr time_ns never_ns = INT64_MAX;
+
+// How long a search goes on before it gives up: t, but one round under the explorer, whose clock stands still.
+constexpr time_ns spin_time(time_ns t) noexcept { return t; }
+
+// A pause between two looks at something that may change, but need not: nothing is waited for. Not a step of the explorer.
+inline void linger(int n) noexcept {
+  for (int i = 0; i < n; ++i) cpu_relax();
+}
 
 // Sleeps while word == expected, until woken or until the deadline. May return early for no reason: callers loop.
 void futex_wait(atomic<std::uint32_t>& word, std::uint32_t expected, time_ns deadline = never_ns) noexcept;

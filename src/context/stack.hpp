@@ -97,6 +97,8 @@ class stack_pool {
   std::size_t trim() noexcept;
 
   [[nodiscard]] std::size_t default_size() const noexcept { return default_size_; }
+  // There is a limit to how many may be out at a time: none is to lie idle in somebody's cache.
+  [[nodiscard]] bool is_limited() const noexcept { return max_stacks_ != SIZE_MAX; }
   [[nodiscard]] guard_kind guards() const noexcept;  // of the next stack, as far as is known
   [[nodiscard]] std::size_t reserved_bytes() const noexcept;  // address space, guards included
   // Nothing is given back any more, not even by the destructor: for the child of a fork, whose frames may lie on these stacks.
@@ -138,9 +140,9 @@ class stack_cache {
     return s;
   }
 
-  // False, and the stack is still the caller's (pool.release), only if it is not of the default size.
+  // False, and the stack is still the caller's (pool.release), if it is not of the default size or stacks are limited.
   bool put(stack* s) noexcept {
-    if (s->size != pool_.default_size()) [[unlikely]]
+    if (s->size != pool_.default_size() || pool_.is_limited()) [[unlikely]]
       return false;
     if (count_ == capacity) [[unlikely]]
       spill();

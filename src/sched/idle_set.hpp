@@ -58,7 +58,7 @@ class idle_set {
   // As wake_one, for a task that only this worker may take (stealing switched off): a searcher would not help. False: it is
   // awake and will look.
   [[nodiscard]] bool wake_exactly(int worker) noexcept {
-    base::fence_seq_cst();  // E2
+    base::step<"idle.exactly.e2">([] { base::fence_seq_cst(); });  // E2; mirror: W2 in enter_sleep()
     base::lock_guard guard(lock_);
     if (!contains(worker)) return false;
     remove(worker);
@@ -71,7 +71,7 @@ class idle_set {
     std::uint32_t n = searching_.load(base::relaxed);
     do {
       if (std::size_t{2} * n >= workers_ && n != 0) return false;
-    } while (!searching_.compare_exchange_weak(n, n + 1, base::acq_rel, base::relaxed));
+    } while (!searching_.compare_exchange_weak(n, n + 1, base::order<"idle.start">(base::acq_rel), base::relaxed));
     return true;
   }
 
@@ -79,7 +79,7 @@ class idle_set {
   // to hand on.
   [[nodiscard]] bool stop_searching() noexcept {
     // S1
-    const bool last = base::check<"idle.hand_on">(searching_.fetch_sub(1, base::acq_rel) == 1);
+    const bool last = base::check<"idle.hand_on">(searching_.fetch_sub(1, base::order<"idle.stop">(base::acq_rel)) == 1);
     // S2: we are no searcher any more before the queues are read. Mirror: E2 in wake_one().
     if (last) base::step<"idle.s2">([] { base::fence_seq_cst(); });
     return last;

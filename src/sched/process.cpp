@@ -23,7 +23,7 @@ void leak(Pointer& p) noexcept {
   [[maybe_unused]] auto* lost = p.release();
 }
 
-std::thread start_std_thread(std::function<void()> body) { return std::thread(std::move(body)); }
+base::thread start_std_thread(std::function<void()> body) { return base::thread(std::move(body)); }
 
 }  // namespace
 

@@ -27,6 +27,8 @@ void drop_reference(record* t) noexcept {
     w->records().put(t);
     return;
   }
+  // In the child of a fork the pool's lock may be held by a thread that does not exist there: the record is left alone.
+  if (task::slab::of(t)->pool->fork_generation != fork_generation()) return;
   t->next = nullptr;
   task::slab::of(t)->pool->release(t);
 }

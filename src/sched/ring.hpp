@@ -81,8 +81,9 @@ class ring {
   // Moves up to half of the tasks to `into` (the caller's own, empty or nearly so) and returns one more to run at once.
   [[nodiscard]] Task* steal_into(ring& into) noexcept {
     const std::uint32_t to = into.tail_.load(base::relaxed);
-    // Room for half the capacity in our own ring, or a thief of ours is still copying from it: leave it.
-    if (to - steal_of(into.head_.load(base::acquire)) > capacity() / 2) return nullptr;
+    // Room for half the capacity in our own ring, or a thief of ours is still copying from it: leave it. acquire pairs with
+    // the release in its finish_steal(): it has read its slots before we overwrite them.
+    if (to - steal_of(into.head_.load(base::order<"ring.steal.into">(base::acquire))) > capacity() / 2) return nullptr;
     // acquire pairs with the release of a former thief's finish_steal().
     std::uint64_t head = head_.load(base::acquire);
     std::uint32_t real = 0;

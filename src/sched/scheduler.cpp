@@ -74,7 +74,9 @@ scheduler::~scheduler() {
     return;
   }
   close();
-  while (visitors_.load(base::acquire) != 0) std::this_thread::yield();
+  // Pairs with the release in inject_to(): the last touch of a waker from outside comes before the end.
+  while (base::check<"visitors.wait">(visitors_.load(base::order<"visitors.seen">(base::acquire)) != 0))
+    base::yield_thread();
   stop_workers();
   workers_.clear();
 }
@@ -122,8 +124,8 @@ void scheduler::abandon(record* t) noexcept {
 
 bool scheduler::admit_from_outside() noexcept {
   // Counted before closing_ is read; close() sets it before it reads the counts. One of the two sees the other.
-  outside_spawned_.fetch_add(1, base::seq_cst);
-  if (!closing_.load(base::seq_cst)) return true;
+  outside_spawned_.fetch_add(1, base::order<"close.admit">(base::seq_cst));
+  if (!closing_.load(base::order<"close.admit.look">(base::seq_cst))) return true;
   forget_admitted();
   return false;
 }
@@ -166,19 +168,24 @@ void scheduler::inject_elsewhere(worker& from, record* t) noexcept {
 
 // Once the task is pushed it may run, end, and let the runtime go while we are still here: a visitor is waited for.
 void scheduler::inject_to(std::uint32_t first_choice, record* t) noexcept {
-  visitors_.fetch_add(1, base::relaxed);  // t has not ended, so the scheduler is still there
+  // t has not ended, so the scheduler is still there. relaxed: whoever sees that t has ended sees this too, because the push
+  // publishes it to the worker that runs t, and that worker's count of finished tasks to close().
+  visitors_.fetch_add(1, base::relaxed);
   const auto n = static_cast<std::uint32_t>(worker_count());
   std::uint32_t to = first_choice % n;
   for (std::uint32_t i = 0; i < n && worker_pointers_[to]->is_leaving(); ++i) to = (to + 1) % n;
   WEFT_LOG(inbox, "task %s to the inbox of worker %u", task::label(*t).text, to);
   worker& chosen = *worker_pointers_[to];
   chosen.push_inbox(t);
-  if (options_.stealing || chosen.state() == worker_state::dead)
+  if (options_.stealing)
     notify(static_cast<int>(to));
   else if (idle_.wake_exactly(static_cast<int>(to)))
     chosen.wake();
+  // After the fence in wake_exactly(): either we see that the worker has died, or it sees the task in worker_died().
+  else if (base::check<"drain.dead">(chosen.state() == worker_state::dead))
+    notify();
   // Pairs with the acquire in ~scheduler: our last touch.
-  visitors_.fetch_sub(1, base::release);
+  visitors_.fetch_sub(1, base::order<"visitors.leave">(base::release));
 }
 
 void scheduler::take_overflow(worker& from, chain<record>&& overflow) noexcept {
@@ -204,22 +211,29 @@ void scheduler::starve(worker& on, record* t) noexcept {
   on.stacks_.drain();
   if (stacks_.in_use() == 0) {
     context::stack* last_try = stacks_.acquire(t->stack_size != 0 ? t->stack_size : stacks_.default_size());
-    if (last_try == nullptr) {
+    if (last_try == nullptr && stacks_.in_use() == 0) {
       t->ops->fail(t->body, std::make_exception_ptr(std::bad_alloc()));
       end_task(t, task::phase::done);
       drop_reference(t);
       on.counters().finished.add_published();
       return;
     }
-    stacks_.release(last_try);
+    if (last_try != nullptr) stacks_.release(last_try);
   }
   {
     base::lock_guard guard(starved_lock_);
     starved_.push_back(t);
     starved_count_.store(starved_.size(), base::relaxed);
+    starved_at_.store(base::now(), base::relaxed);
   }
   for (worker* w : worker_pointers_)
     if (w != &on) w->wake();  // sleepers give what they keep
+}
+
+// Without a stack having been freed: only now and then, or workers would hand a starving task to each other at full speed.
+void scheduler::retry_starved_if_due(base::time_ns now) noexcept {
+  constexpr base::time_ns pause = 1'000'000;
+  if (is_starving() && now - starved_at_.load(base::relaxed) >= pause) retry_starved();
 }
 
 void scheduler::retry_starved() noexcept {
@@ -280,8 +294,11 @@ void scheduler::end_search(const worker& w) noexcept {
 
 // Its inbox stays reachable for all. What came in while it drained has nobody else to look for it.
 void scheduler::worker_died(worker& w) noexcept {
+  w.state_.store(worker_state::dead, base::relaxed);
   live_workers_.fetch_sub(1, base::relaxed);
-  if (w.has_visible_work()) notify();
+  // Dead before we look at the queues; mirror: the fence of wake_one() and wake_exactly(), after the push.
+  base::step<"drain.fence">([] { base::fence_seq_cst(); });
+  if (base::check<"drain.left_behind">(w.has_visible_work())) notify();
 }
 
 void scheduler::retire(std::size_t worker) noexcept {
@@ -303,14 +320,14 @@ bool scheduler::all_ended() const noexcept {
 // A worker on its way to sleep. Its own counts were stored before the fence of enter_sleep(); close() stores closing_, has a
 // fence and then reads the counts: one of the two sees that all is over.
 void scheduler::tell_if_quiet() noexcept {
-  if (!closing_.load(base::relaxed) || !all_ended()) return;
+  if (!base::check<"close.tell">(closing_.load(base::relaxed) && all_ended())) return;
   quiet_.fetch_add(1, base::release);
   base::futex_wake(&quiet_, INT32_MAX);
 }
 
 void scheduler::close() noexcept {
   closing_.store(true, base::seq_cst);
-  base::fence_seq_cst();
+  base::step<"close.fence">([] { base::fence_seq_cst(); });
   for (;;) {
     const std::uint32_t seen = quiet_.load(base::acquire);
     if (all_ended() || is_forked_child()) return;

@@ -11,11 +11,11 @@
 #include <memory>
 #include <span>
 #include <string_view>
-#include <thread>
 #include <vector>
 
 #include "base/atomic.hpp"
 #include "base/lock.hpp"
+#include "base/thread.hpp"
 #include "context/stack.hpp"
 #include "sched/global_queue.hpp"
 #include "sched/idle_set.hpp"
@@ -86,6 +86,7 @@ class scheduler {
   void starve(worker& on, record* t) noexcept;
   [[nodiscard]] bool is_starving() const noexcept { return starved_count_.load(base::relaxed) != 0; }
   void retry_starved() noexcept;
+  void retry_starved_if_due(base::time_ns now) noexcept;
   [[nodiscard]] record* steal_for(worker& thief) noexcept;
   void end_search(const worker& w) noexcept;
   [[nodiscard]] bool work_within_reach(const worker& of) const noexcept;
@@ -95,7 +96,9 @@ class scheduler {
   [[nodiscard]] base::time_ns watch_from(worker& w) noexcept;
   [[nodiscard]] bool stop_watching(worker& w) noexcept;
   void hand_on_watch() noexcept;
-  void trim_if_idle(base::time_ns now) noexcept;
+  [[nodiscard]] bool may_trim(base::time_ns now) noexcept;
+  void trim() noexcept;
+  void note_work() noexcept { worked_.store(true, base::relaxed); }
   void tell_if_quiet() noexcept;
   void worker_died(worker& w) noexcept;
   [[noreturn]] static void refuse_forked_return() noexcept;
@@ -119,6 +122,8 @@ class scheduler {
   void retire(std::size_t worker) noexcept;
 
  private:
+  friend struct step_by_step;
+
   [[nodiscard]] bool all_ended() const noexcept;
   void initialize(record* t, std::uint64_t id, bool with_handle) noexcept;
   void stop_workers() noexcept;
@@ -146,6 +151,7 @@ class scheduler {
   base::time_ns watch_deadline_ = 0;  // under watch_lock_
   base::time_ns idle_since_ = 0;  // under watch_lock_
   bool trimmed_ = true;  // under watch_lock_
+  base::atomic<bool> worked_{true};  // since the last look of a watcher, so there is something to trim again
 
   alignas(base::cache_line) base::atomic<std::uint64_t> outside_spawned_{0};
   base::atomic<std::uint64_t> outside_refused_{0};
@@ -158,6 +164,7 @@ class scheduler {
   base::lock starved_lock_;
   chain<record> starved_;  // under starved_lock_: fresh tasks for which there was no stack
   base::atomic<std::size_t> starved_count_{0};
+  base::atomic<base::time_ns> starved_at_{0};  // when one was last put there
 };
 
 // An exception that nobody will take: calls the runtime's handler, or ends the process with the task's name. One that was
@@ -172,7 +179,7 @@ void drop_reference(record* t) noexcept;
 [[nodiscard]] std::uint32_t fork_generation() noexcept;
 
 // std::thread's constructor, replaceable so that tests can make the n-th one fail.
-using thread_starter = std::thread (*)(std::function<void()> body);
+using thread_starter = base::thread (*)(std::function<void()> body);
 extern thread_starter start_thread;
 
 }  // namespace weft::inline v1::sched

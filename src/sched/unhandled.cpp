@@ -42,7 +42,7 @@ std::string say(const std::exception_ptr& error) {
 
 void report_unhandled(const record& t, const std::exception_ptr& error) noexcept {
   const std::string_view own = task::own_name(t);  // ended: nobody renames it any more
-  const std::string name(own.empty() ? "unnamed" : own);
+  const char* name = own.empty() ? "unnamed" : own.data();
   const auto id = static_cast<unsigned long long>(t.id);
   // From the pool, not the runtime: a handle may outlive its runtime.
   if (const auto& handler = task::slab::of(&t)->pool->on_unhandled) {
@@ -50,7 +50,7 @@ void report_unhandled(const record& t, const std::exception_ptr& error) noexcept
       handler(name, error);
     } catch (...) {
       std::fprintf(stderr, "weft: runtime_options::on_unhandled_exception itself threw, for task \"%s\" (#%llu): %s\n",
-                   name.c_str(), id, say_current_exception().c_str());
+                   name, id, say_current_exception().c_str());
       std::terminate();
     }
     return;
@@ -58,13 +58,13 @@ void report_unhandled(const record& t, const std::exception_ptr& error) noexcept
   const std::string what = say(error);
   if (t.word.is_forgiven()) {
     std::fprintf(stderr, "weft: task \"%s\" (#%llu) whose handle was dropped by another exception ended with: %s\n",
-                 name.c_str(), id, what.c_str());
+                 name, id, what.c_str());
     return;
   }
   base::failf(
       "task \"%s\" (#%llu) ended with an exception that nobody takes: %s\n  keep its join_handle and join() it, or set "
       "runtime_options::on_unhandled_exception",
-      name.c_str(), id, what.c_str());
+      name, id, what.c_str());
 }
 
 }  // namespace weft::inline v1::sched

@@ -24,8 +24,9 @@ constexpr base::time_ns trim_after_ns = 100'000'000;
 }  // namespace
 
 void scheduler::ensure_watched() noexcept {
-  base::fence_seq_cst();  // V1: the task is visible before watch_armed_ is read; mirror in watch_from()
-  if (!watch_armed_.load(base::relaxed) && idle_.sleeping() != 0) notify();
+  // V1: the task is visible before watch_armed_ is read; mirror in watch_from().
+  base::step<"watch.enqueue.fence">([] { base::fence_seq_cst(); });
+  if (base::check<"watch.enqueue">(!watch_armed_.load(base::relaxed) && idle_.sleeping() != 0)) notify();
 }
 
 // Not more at a time than the worker's ring takes: what is woken then runs while it is still in the cache. The rest stays in its
@@ -60,11 +61,17 @@ base::time_ns scheduler::watch_from(worker& w) noexcept {
       watch_armed_.load(base::relaxed))
     return base::never_ns;
   const base::time_ns now = base::now();
-  watch_armed_.store(false, base::relaxed);
-  base::fence_seq_cst();  // V1: disarmed before we look who is active; mirror in ensure_watched()
-  if (idle_.sleeping() < live_workers_.load(base::relaxed)) {
+  // relaxed: a late look only trims later.
+  if (worked_.load(base::relaxed)) {
+    worked_.store(false, base::relaxed);
     idle_since_ = 0;
     trimmed_ = false;
+  }
+  watch_armed_.store(false, base::relaxed);
+  // V1: disarmed before we look who is active; mirror in ensure_watched().
+  base::step<"watch.sleep.fence">([] { base::fence_seq_cst(); });
+  if (base::check<"watch.look_around">(idle_.sleeping() < live_workers_.load(base::relaxed))) {
+    worked_.store(true, base::relaxed);
     deadline = std::min(deadline, now + look_around_ns);
     watch_armed_.store(true, base::relaxed);
   } else if (!trimmed_) {
@@ -80,7 +87,7 @@ base::time_ns scheduler::watch_from(worker& w) noexcept {
 }
 
 bool scheduler::stop_watching(worker& w) noexcept {
-  retry_starved();
+  retry_starved_if_due(base::now());
   base::lock_guard guard(watch_lock_);
   if (watcher_ != w.id()) return false;
   watcher_ = idle_set::nobody;
@@ -98,17 +105,20 @@ void scheduler::hand_on_watch() noexcept {
   if (std::none_of(worker_pointers_.begin(), worker_pointers_.end(),
                    [](const worker* w) { return w->timers_->next_deadline() != base::never_ns || !w->slot_.empty(); }))
     return;
-  if (const int sleeper = idle_.any_sleeper(); sleeper != idle_set::nobody)
+  if (const int sleeper = idle_.any_sleeper(); base::check<"watch.hand_on">(sleeper != idle_set::nobody))
     worker_pointers_[static_cast<std::size_t>(sleeper)]->wake();
 }
 
-// All have been asleep for a while: what is cached beyond the limits goes back to the system.
-void scheduler::trim_if_idle(base::time_ns now) noexcept {
-  {
-    base::lock_guard guard(watch_lock_);
-    if (trimmed_ || idle_since_ == 0 || now < idle_since_ + trim_after_ns) return;
-    trimmed_ = true;
-  }
+// All have been asleep for a while. True: the caller, who must not be chosen for work while it does, is the one to trim.
+bool scheduler::may_trim(base::time_ns now) noexcept {
+  base::lock_guard guard(watch_lock_);
+  if (trimmed_ || idle_since_ == 0 || now < idle_since_ + trim_after_ns) return false;
+  trimmed_ = true;
+  return true;
+}
+
+// What is cached beyond the limits goes back to the system.
+void scheduler::trim() noexcept {
   stacks_.trim();
   records_->trim();
 }

@@ -199,7 +199,7 @@ record* worker::maintain() noexcept {
   scheduler_.fire_timers(now, *this);
   if (scheduler_.is_starving()) [[unlikely]] {
     stacks_.drain();
-    scheduler_.retry_starved();
+    scheduler_.retry_starved_if_due(now);
   }
   // Rarely the oldest fresh task: each time a fork tree grows another branch at its root, whose stacks stay until it is done.
   constexpr std::uint32_t oldest_fresh_every = 64;

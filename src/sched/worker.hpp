@@ -12,11 +12,11 @@
 
 #include <cstdint>
 #include <memory>
-#include <thread>
 
 #include "base/atomic.hpp"
 #include "base/cache_line.hpp"
 #include "base/random.hpp"
+#include "base/thread.hpp"
 #include "context/stack.hpp"
 #include "sched/driver.hpp"
 #include "sched/fresh_deque.hpp"
@@ -33,6 +33,7 @@ namespace weft::inline v1::sched {
 using task::record;
 
 class scheduler;
+struct step_by_step;  // test/model: runs a worker's steps one by one
 
 enum class worker_state : std::uint8_t { active, idle_spin, sleep, draining, dead };
 
@@ -94,11 +95,12 @@ class alignas(base::cache_line) worker {
 
  private:
   friend class scheduler;
+  friend struct step_by_step;
 
   // worker_loop.cpp: the worker's own stack
   void thread_main() noexcept;
   void loop() noexcept;
-  [[nodiscard]] record* find_work() noexcept;
+  [[nodiscard]] record* find_work(bool searching = false) noexcept;
   [[nodiscard]] record* search() noexcept;
   [[nodiscard]] record* steal_from(worker& victim) noexcept;
   [[nodiscard]] record* rescue_slots(base::time_ns now) noexcept;
@@ -158,7 +160,7 @@ class alignas(base::cache_line) worker {
   alignas(base::cache_line) worker_counters counters_;
   std::unique_ptr<timer_source> timers_;
   std::unique_ptr<driver> driver_;
-  std::thread thread_;
+  base::thread thread_;
 };
 
 // The claim's winner, or whoever else holds the task, is about to queue it. Checked builds: nothing but an active task that is

@@ -15,19 +15,19 @@ namespace weft::inline v1::sched {
 namespace {
 
 // Waking a sleeping thread takes some 30 µs, a task often less: look around about that long before sleeping.
-constexpr base::time_ns spin_ns = 20'000;
+constexpr base::time_ns spin_ns = base::spin_time(20'000);
 
-thread_local worker* this_thread_worker = nullptr;
+thread_local base::per_thread<worker*> this_thread_worker;
 
 }  // namespace
 
 // noinline and with a barrier: neither compiler may keep the answer, or the address it came from, across a switch.
 [[gnu::noinline]] worker* this_worker() noexcept {
   asm volatile("" ::: "memory");
-  return this_thread_worker;
+  return this_thread_worker.get();
 }
 
-void forget_this_worker() noexcept { this_thread_worker = nullptr; }
+void forget_this_worker() noexcept { this_thread_worker.set(nullptr); }
 
 worker::worker(scheduler& s, int id)
     : stacks_(s.stacks()),
@@ -44,7 +44,7 @@ worker::worker(scheduler& s, int id)
 worker::~worker() = default;
 
 void worker::thread_main() noexcept {
-  this_thread_worker = this;
+  this_thread_worker.set(this);
   char name[16];  // the kernel's limit
   std::snprintf(name, sizeof name, "weft-%d", id_);
   (void)::pthread_setname_np(::pthread_self(), name);
@@ -54,9 +54,8 @@ void worker::thread_main() noexcept {
   loop();
   stacks_.drain();
   records_.drain();
-  state_.store(worker_state::dead, base::seq_cst);
   scheduler_.worker_died(*this);
-  this_thread_worker = nullptr;
+  this_thread_worker.set(nullptr);
 }
 
 void worker::loop() noexcept {
@@ -68,10 +67,9 @@ void worker::loop() noexcept {
   }
 }
 
-// nullptr: the worker is to end.
-record* worker::find_work() noexcept {
+// nullptr: the worker is to end. `searching`: it is counted as such already.
+record* worker::find_work(bool searching) noexcept {
   idle_set& idle = scheduler_.idle();
-  bool searching = false;
   for (;;) {
     if (drain_requested_.load(base::acquire)) {
       if (searching) scheduler_.end_search(*this);
@@ -90,6 +88,8 @@ record* worker::find_work() noexcept {
       if (searching) scheduler_.end_search(*this);
       return nullptr;
     }
+    // Enough others search. What keeps us from sleeping is theirs to take: do not hammer the idle set meanwhile.
+    if (!searching) base::cpu_relax();
     searching = sleep(searching);
     tick_.forget();
   }
@@ -101,7 +101,7 @@ record* worker::search() noexcept {
   base::time_ns now = 0;
   do {
     if (record* t = scheduler_.steal_for(*this)) return t;
-    for (int i = 0; i < 8; ++i) base::cpu_relax();
+    base::linger(8);
     now = base::now();
     if (scheduler_.fire_timers(now, *this) != 0 || !inbox_.empty() || scheduler_.global().size() != 0)
       if (record* t = next_local()) return t;
@@ -149,8 +149,11 @@ bool worker::sleep(bool was_searching) noexcept {
   idle.enter_sleep(id_, was_searching);
   for (;;) {
     // W3 of idle_set.hpp.
-    if (scheduler_.work_within_reach(*this) || scheduler_.stopping() || drain_requested_.load(base::acquire)) break;
-    if (scheduler_.work_elsewhere(*this) && !idle.left_to_searcher()) break;
+    if (base::check<"idle.w3">(scheduler_.work_within_reach(*this)) ||
+        base::check<"idle.stopping">(scheduler_.stopping()) ||
+        base::check<"drain.asleep">(drain_requested_.load(base::acquire)))
+      break;
+    if (base::check<"idle.w3_elsewhere">(scheduler_.work_elsewhere(*this) && !idle.left_to_searcher())) break;
     scheduler_.tell_if_quiet();
     if (scheduler_.is_starving()) stacks_.drain();
     const base::time_ns deadline = scheduler_.watch_from(*this);
@@ -158,6 +161,7 @@ bool worker::sleep(bool was_searching) noexcept {
     const bool was_watcher = scheduler_.stop_watching(*this);
     // The set, not the token, says whether we were woken to work: a token may be an old one, or only ask for a new watcher.
     if (!idle.is_asleep(id_)) {
+      scheduler_.note_work();
       if (was_watcher) scheduler_.hand_on_watch();
       return true;
     }
@@ -168,8 +172,13 @@ bool worker::sleep(bool was_searching) noexcept {
       in_hand_ = t;
       break;
     }
-    scheduler_.trim_if_idle(now);
+    if (scheduler_.may_trim(now)) {
+      if (!idle.leave_sleep(id_)) return true;
+      scheduler_.trim();
+      idle.enter_sleep(id_, false);
+    }
   }
+  scheduler_.note_work();
   if (idle.leave_sleep(id_)) {
     scheduler_.fire_timers(base::now(), *this);
     scheduler_.hand_on_watch();
@@ -203,9 +212,9 @@ void worker::drain() noexcept {
   if (record* t = slot_.take()) rest.push_back(t);
   while (record* t = woken_.pop()) rest.push_back(t);
   while (record* t = fresh_.steal()) rest.push_back(t);
-  rest.append(inbox_.take_all());
+  base::step<"drain.inbox">([&] { rest.append(inbox_.take_all()); });
   scheduler_.global().push(std::move(rest));
-  scheduler_.notify();
+  base::step<"drain.notify">([&] { scheduler_.notify(); });
 }
 
 void worker::start() {

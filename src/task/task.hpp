@@ -85,7 +85,7 @@ struct alignas(base::cache_line) record : parkable, detail::task_head {
   [[nodiscard]] void** sp_address() noexcept { return reinterpret_cast<void**>(&sp); }
 
   // --- first line: every switch ---
-  base::atomic<void*> sp{nullptr};  // saved context while not running; others read it as a hint
+  base::raw_atomic<void*> sp{nullptr};  // saved context while not running; others read it as a hint
   base::plain<record*> next{nullptr};  // link of whatever queue holds it
   context::stack* stack = nullptr;  // attached at first run
   const detail::operations* ops = nullptr;  // what to call on the typed body

@@ -25,7 +25,9 @@ class sleep_wait final : public wait::waitable {
     scheduler_.ensure_watched();
     return true;
   }
-  void unpublish(wait::node&) noexcept override { wheel_.remove(timer_); }
+  void unpublish(wait::node&) noexcept override {
+    base::step<"wheel.remove">([&] { wheel_.remove(timer_); });
+  }
   void lock() noexcept override { wheel_.lock(); }
   void unlock() noexcept override { wheel_.unlock(); }
   [[nodiscard]] std::uintptr_t order_key() const noexcept override { return reinterpret_cast<std::uintptr_t>(&wheel_); }

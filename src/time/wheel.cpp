@@ -22,7 +22,7 @@ void wheel::insert(entry& t) noexcept {
   t.tick = static_cast<std::uint64_t>(rounded) >> tick_shift;
   if (t.tick <= elapsed_) t.tick = elapsed_ + 1;
   place(t);
-  publish_earliest();
+  base::step<"wheel.publish">([&] { publish_earliest(); });
 }
 
 void wheel::place(entry& t) noexcept {
@@ -87,7 +87,7 @@ std::size_t wheel::fire(base::time_ns now, sched::worker& on, std::size_t most) 
       // Compared with `until`, not with this slot's tick: what is due anyway need not move down a level first.
       if (entry_of(*n).tick > until || woken == most) {
         place(entry_of(*n));
-      } else if (wait::claim(*n, task::wake_reason::data)) {
+      } else if (base::check<"wheel.claim">(wait::claim(*n, task::wake_reason::data))) {
         ++woken;
         if (n->who->what == task::parkable::kind::fiber) {
           tasks.push_back(static_cast<task::record*>(n->who));

@@ -26,11 +26,6 @@ void throw_usage(const char* what) { throw usage_error(what); }
 void throw_usage(const char* what, std::source_location where) {
   throw usage_error(std::string(what) + " (" + where.file_name() + ":" + std::to_string(where.line()) + ")");
 }
-void throw_task_cancelled(const task_head* t) {
-  char name[name_capacity];
-  const std::size_t length = name_of(t, name);
-  throw task_cancelled({name, length}, id_of(t));
-}
 
 }  // namespace detail
 }  // namespace weft::inline v1

@@ -91,7 +91,7 @@ round park_locked(sched::worker& on, task::record& self, W& w, node& n, bool int
   const std::uint64_t word = self.word.begin_park(interruptible ? state_word::interruptible : 0);
   n.who = &self;
   n.ticket = state_word::ticket_of(word);
-  const bool cancelled = interruptible && (word & state_word::cancel_requested) != 0;
+  const bool cancelled = base::check<"wait.cancelled">(interruptible && (word & state_word::cancel_requested) != 0);
   if (cancelled || !w.publish(n)) {
     self.word.abort_park();
     w.unlock();
@@ -109,7 +109,7 @@ round park_locked(sched::worker& on, task::record& self, W& w, node& n, bool int
   }
   // Woken by somebody who does not know the list, or told to look again: take the node off first.
   w.lock();
-  w.unpublish(n);
+  base::step<"wait.unpublish">([&] { w.unpublish(n); });
   w.unlock();
   return interruptible && (self.word.load() & state_word::cancel_requested) != 0 ? round::cancelled : round::again;
 }
@@ -144,7 +144,8 @@ outcome fiber_wait(W& w, node& n, const options& o) {
     switch (how) {
       case detail::round::settle:
         w.settle();
-        if (first && !on->spend_budget()) sched::this_worker()->yield();
+        on = sched::this_worker();  // the move of an element may have suspended, and moved us
+        if (first && !on->spend_budget()) on->yield();
         return outcome::completed;
       case detail::round::completed: return outcome::completed;
       case detail::round::cancelled: return outcome::cancelled;

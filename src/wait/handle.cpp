@@ -91,6 +91,11 @@ std::size_t name_of(const task_head* t, char (&text)[name_capacity]) noexcept {
   while (!task::try_copy_name(*as_record(t), text)) std::this_thread::yield();  // it is writing a few words
   return std::strlen(text);
 }
+void throw_task_cancelled(const task_head* t) {
+  char name[name_capacity];
+  const std::size_t length = name_of(t, name);
+  throw task_cancelled({name, length}, id_of(t));
+}
 
 }  // namespace detail
 }  // namespace weft::inline v1

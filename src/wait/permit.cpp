@@ -47,7 +47,8 @@ void park_if(bool (*still)(const void* context), const void* context, std::sourc
     self.word.abort_park();
   else
     sched::worker::park(*sched::this_worker(), nullptr, nullptr);  // the question may have moved us: ask who we are now
-  (void)self.word.consume_permit();
+  // The permit comes first: a cancellation that came after it is met at the next point, and nothing is lost.
+  if (self.word.consume_permit()) return;
   if (interruptible && (self.word.load() & state_word::cancel_requested) != 0) throw_cancelled();
 }
 

@@ -249,6 +249,7 @@ std::size_t select_in_task(selection& s, sched::worker* on, bool may_wait, std::
     switch (s.begin(self, interruptible)) {
       case selection::step::settle:
         s.settle();
+        on = sched::this_worker();  // the move of an element may have suspended, and moved us
         if (may_wait && !on->has_budget()) on->yield();
         return s.winner();
       case selection::step::nothing: return nothing_ready;

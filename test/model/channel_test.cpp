@@ -132,6 +132,45 @@ void two_closes(path p) {
   model_assert(c.nobody_waits());
 }
 
+// Nobody receives again: the room that one receive makes is all a waiting sender gets.
+void room_for_a_waiting_sender() {
+  channel c(1);
+  fiber sender([&] {
+    model_assert(c.send(1) == status::done);
+    model_assert(c.send(2) == status::done);
+  });
+  fiber receiver([&] { model_assert(c.receive() == 1); });
+  join_all();
+  model_assert(c.nobody_waits());
+}
+
+// A send that was published before another began is received before it.
+void waiting_sender_is_not_overtaken() {
+  channel c(1);
+  bool waited = false;
+  u64 got[3] = {};
+  fiber first([&] {
+    model_assert(c.send(1) == status::done);
+    model_assert(c.send(2) == status::done);
+  });
+  fiber later([&] {
+    for (;;) {
+      const chan::counts now = c.core.count();
+      waited = now.waiting_senders != 0;
+      if (waited || now.received != 0) break;
+      base::cpu_relax();
+    }
+    model_assert(c.send(3) == status::done);
+  });
+  fiber receiver([&] {
+    for (u64& v : got) v = c.receive();
+  });
+  join_all();
+  model_assert(got[0] == 1 && got[1] + got[2] == 5);
+  if (waited) model_assert(got[1] == 2);
+  model_assert(c.nobody_waits());
+}
+
 }  // namespace
 
 // req: LS-C1 LS-C4 CC-8
@@ -162,3 +201,7 @@ MODEL_TEST(channel_reader_death_capacity_1) { send_against_reader_death(1, path:
 MODEL_TEST(channel_send_cancel_rendezvous) { send_against_cancel(0, path::locked); }
 MODEL_TEST(channel_receive_cancel_rendezvous) { receive_against_cancel(0, path::locked); }
 MODEL_TEST(channel_receive_cancel_capacity_1) { receive_against_cancel(1, path::lock_free); }
+
+// req: LS-C4 CC-8
+MODEL_TEST(channel_room_wakes_a_waiting_sender) { room_for_a_waiting_sender(); }
+MODEL_TEST(channel_waiting_sender_is_not_overtaken, .preemptions = 2) { waiting_sender_is_not_overtaken(); }

@@ -178,3 +178,29 @@ MODEL_TEST(ring_stolen_tasks_are_stolen_again, .preemptions = 3) {
   rest_of_middle.drain(middle);
   model_assert(overflow.empty() && all.taken() == 4);
 }
+
+// A thief's own ring wraps by a steal while somebody copies from it: what was read is not overwritten before (R2).
+// req: W-4
+MODEL_TEST(ring_steal_into_a_ring_that_is_stolen_from, .preemptions = -1) {
+  items<7> all;
+  watch_slots watch;
+  ring victim(4), mine(4), other(4);
+  chain overflow;
+  for (int i = 0; i < 4; ++i) mine.push(all.make(i), overflow);
+  for (int i = 4; i < 7; ++i) victim.push(all.make(i), overflow);
+  taker owner, thief;
+  thread([&] {
+    owner.take(mine.pop());
+    owner.take(mine.pop());
+    owner.take(victim.steal_into(mine));
+  });
+  thread([&] {
+    thief.take(mine.steal_into(other));
+    thief.drain(other);
+  });
+  join_all();
+  taker rest, rest_of_mine;
+  rest.drain(victim);
+  rest_of_mine.drain(mine);
+  model_assert(overflow.empty() && all.taken() == 7);
+}

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <new>
+#include <thread>
 #include <vector>
 
 #include <weft/weft.hpp>
@@ -86,6 +87,44 @@ TEST(Starving, AStarvedTaskRunsWhenAStackIsFreedThoughItsWorkerNeverSleeps) {
     first.join();
     second.join();
   });
+}
+
+// req: CC-14 W-9
+TEST(Starving, NoFreeStackLiesInTheCacheOfAWorkerThatComputes) {
+  support::watchdog guard(60s, "a task that spins until another has run");
+  support::watched_runtime rt({.workers = 4, .max_stacks = 8});
+  rt->run([] {
+    weft::base::atomic<bool> has_run{false};
+    auto other = weft::spawn([&] { has_run.store(true); });
+    while (!has_run.load()) weft::base::cpu_relax();
+    other.join();
+  });
+}
+
+// req: CC-14 BZ-5
+TEST(Starving, AStarvingTaskDoesNotKeepTheWorkersBusy) {
+  support::watchdog guard(60s, "a task for which there is no stack");
+  support::watched_runtime rt({.workers = 4, .max_stacks = 2});
+  weft::base::atomic<bool> closed{true};
+  std::vector<weft::join_handle<void>> holders;
+  for (int i = 0; i < 2; ++i)
+    holders.push_back(rt->spawn([&] {
+      while (closed.load()) weft::park_if(closed, true);
+    }));
+  auto starved = rt->spawn([] {});
+  support::until([&] { return rt.core().is_starving(); });
+  const std::uint64_t before = rt->statistics().sleeps;
+  const auto start = std::chrono::steady_clock::now();
+  while (std::chrono::steady_clock::now() - start < 100ms) std::this_thread::yield();
+  const auto milliseconds = (std::chrono::steady_clock::now() - start) / 1ms;
+  // Each of four workers looks about once a millisecond; handing the task around at full speed makes tens of thousands.
+  EXPECT_LT(rt->statistics().sleeps - before, static_cast<std::uint64_t>(20 * milliseconds));
+  closed.store(false);
+  for (auto& h : holders) {
+    h.ref().unpark();
+    h.join();
+  }
+  starved.join();
 }
 
 }  // namespace

@@ -153,6 +153,28 @@ TEST(Deaths, a_stage_passes_on_what_its_input_failed_with) {
 }
 
 // req: CSP-12
+TEST(Deaths, stages_before_a_writer_end_from_either_side) {
+  const auto same = [](counted c) { return c; };
+  const auto stage = st::map(same) | st::buffer(2) | st::map(same);
+  in_runtimes([&] {
+    auto [out, in] = weft::make_channel<counted>();
+    auto first = stage | std::move(out);
+    in.reset();
+    (void)weft::prialt(~first);
+    EXPECT_FALSE(first.send(counted(1)));
+  });
+  in_runtimes([&] {
+    auto [out, in] = weft::make_channel<counted>();
+    auto first = stage | std::move(out);
+    EXPECT_TRUE(first.send(counted(1)));
+    first.close(std::make_exception_ptr(failure("source")));
+    EXPECT_TRUE(in.recv());
+    EXPECT_THROW((void)in.recv(), failure);
+  });
+  EXPECT_EQ(counted::alive.load(), 0);
+}
+
+// req: CSP-12
 TEST(Deaths, killswitch_ends_when_the_switch_is_let_go) {
   in_runtimes([] {
     auto [alive, keepalive] = weft::make_channel<int>();

@@ -159,6 +159,7 @@ TEST(Elements, count_steps_from_here_to_there_or_says_how_many_there_were) {
     EXPECT_EQ(all_of(st::count(1, 10, 4)), (ints{1, 5, 9}));
     EXPECT_EQ(all_of(st::count(0, 5, 3, true) | st::take(6)), (ints{0, 3, 1, 4, 2, 0}));
     EXPECT_EQ(all_of(st::count(5, 5)), ints());
+    EXPECT_THROW((void)st::count(0, 5, 0), weft::usage_error);
     EXPECT_EQ(all_of(st::count_forever(0, 5) | st::take(3)), (ints{0, 5, 10}));
     EXPECT_EQ(all_of(st::count(0, 77) | st::count()), (std::vector<std::size_t>{77}));
     auto [out, result] = weft::make_channel<long>(4);

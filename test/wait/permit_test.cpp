@@ -231,4 +231,25 @@ TEST(Permit, park_if_on_an_outside_thread_is_refused_with_the_place) {
   }
 }
 
+// req: CC-5
+TEST(Permit, a_cancellation_that_follows_does_not_swallow_it) {
+  support::watchdog guard(20s);
+  watched_runtime rt(1);
+  rt->run([] {
+    base::atomic<bool> closed{true};
+    bool returned = false;
+    auto waiting = weft::spawn([&] {
+      weft::park_if(closed, true);
+      returned = true;
+      weft::this_task::check();
+    });
+    weft::yield();  // it parks
+    waiting.ref().unpark();
+    waiting.cancel();
+    waiting.wait();
+    EXPECT_TRUE(returned) << "what was handed over is kept; the cancellation is met at the next point";
+    EXPECT_THROW(waiting.join(), weft::task_cancelled);
+  });
+}
+
 }  // namespace

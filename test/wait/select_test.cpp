@@ -734,4 +734,38 @@ TEST(Select, a_select_is_always_a_cancellation_point) {
   EXPECT_NO_THROW(task.join());
 }
 
+// An element whose move suspends: the select goes on wherever that has taken it.
+struct moves_slowly {
+  explicit moves_slowly(int n) : number(n) {}
+  moves_slowly(moves_slowly&& from) : number(from.number) {
+    if (!weft::this_task::running()) return;
+    const weft::this_task::shield stay;
+    weft::sleep_for(std::chrono::microseconds(100));
+  }
+  int number;
+  char large[40] = {};
+};
+
+// req: W-1 CSP-7
+TEST(Select, goes_on_where_the_move_of_an_element_has_taken_it) {
+  support::watchdog guard(100s);
+  weft::runtime rt({.workers = 4});
+  rt.run([] {
+    constexpr int rounds = 300;
+    auto [out, in] = weft::make_channel<moves_slowly>();
+    auto sender = weft::spawn([to = std::move(out)]() mutable {
+      for (int i = 0; i < rounds; ++i) (void)to.send(moves_slowly(i));
+    });
+    for (int i = 0; i < rounds; ++i) {
+      while (in.statistics().waiting_senders == 0) weft::sleep_for(std::chrono::microseconds(50));
+      auto now = weft::after(std::chrono::seconds(0));
+      for (int spent = 0; spent < 127; ++spent) (void)prialt(now);  // the budget, without parking
+      std::optional<moves_slowly> got;
+      EXPECT_TRUE(prialt(in >> got));
+      EXPECT_EQ(got->number, i);
+    }
+    sender.join();
+  });
+}
+
 }  // namespace

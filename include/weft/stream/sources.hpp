@@ -8,6 +8,7 @@
 #include <type_traits>
 #include <utility>
 
+#include <weft/detail/task_core.hpp>
 #include <weft/stream/elements.hpp>
 
 namespace weft::inline v1::stream {
@@ -19,6 +20,12 @@ concept number = std::copyable<T> && std::totally_ordered<T> && requires(T a, co
   a -= b;
   T(1);
 };
+
+template <number T>
+[[nodiscard]] T checked_step(T step) {
+  if (!(T() < step)) weft::detail::throw_usage("count goes up: its step is above zero");
+  return step;
+}
 
 template <number T>
 void count_to(writer<T>& out, T from, T to, T step, bool cyclic) {
@@ -53,12 +60,13 @@ struct count_source : combinator<make_count> {
   template <number T>
   void operator()(writer<T> out, std::type_identity_t<T> from, std::type_identity_t<T> to,
                   std::type_identity_t<T> step = T(1), bool cyclic = false) const {
-    telling(out, [&] { count_to<T>(out, from, to, step, cyclic); });
+    telling(out, [&] { count_to<T>(out, from, to, checked_step<T>(step), cyclic); });
   }
   template <number T>
   [[nodiscard]] reader<T> operator()(T from, std::type_identity_t<T> to, std::type_identity_t<T> step = T(1),
                                      bool cyclic = false) const {
-    return produce<T>("count", [=](writer<T>& out) { count_to<T>(out, from, to, step, cyclic); }, 0);
+    return produce<T>(
+        "count", [=, by = checked_step<T>(step)](writer<T>& out) { count_to<T>(out, from, to, by, cyclic); }, 0);
   }
 };
 

@@ -61,7 +61,8 @@ class stage {
   }
   template <class T, class U>
   void operator()(reader<T> in, writer<U> out) const& {
-    stage (*this)(std::move(in), std::move(out));
+    stage copy(*this);
+    std::move(copy)(std::move(in), std::move(out));
   }
 
   template <channel_element T>
@@ -95,7 +96,8 @@ class sink_stage {
   }
   template <class T>
   void operator()(reader<T> in) const& {
-    sink_stage (*this)(std::move(in));
+    sink_stage copy(*this);
+    std::move(copy)(std::move(in));
   }
 
   [[nodiscard]] Core& core() noexcept { return core_; }

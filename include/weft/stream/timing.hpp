@@ -46,8 +46,8 @@ struct throttle_core : same_type {
   template <class T>
   void run(reader<T>& in, writer<T>& out) {
     while (std::optional<T> v = next(in, out)) {
-      timer not_before = after(period);
-      if (!out.send(std::move(*v)) || prialt(~out, not_before).index() == 0) return;
+      if (!out.send(std::move(*v))) return;
+      if (prialt(~out, after(period)).index() == 0) return;  // counted from the delivery: a slow reader gets no burst
     }
   }
 };

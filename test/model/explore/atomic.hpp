@@ -83,6 +83,12 @@ struct bxor {
     return static_cast<T>(a ^ b);
   }
 };
+struct larger {
+  template <class T>
+  static T apply(T a, T b) {
+    return a < b ? b : a;
+  }
+};
 template <class Op, class T, class D>
 explore::word apply(explore::word old, explore::word operand) noexcept {
   return bits<T>(Op::apply(value<T>(old), value<D>(operand)));
@@ -139,6 +145,7 @@ class atomic {
   T fetch_xor(T v, memory_order o = seq_cst, where w = where::current()) noexcept {
     return modify<twin::bxor, T>(v, o, "fetch_xor", w);
   }
+  void raise(T to, where w) noexcept { modify<twin::larger, T>(to, relaxed, "raise", w); }  // only for the clock
 
   bool compare_exchange_strong(T& expected, T desired, memory_order o = seq_cst, where w = where::current()) noexcept {
     return compare_exchange(expected, desired, o, twin::without_release(o), false, w);
@@ -189,6 +196,20 @@ class atomic {
   T value_;  // the initial value while exploring, the value otherwise
 };
 
+// Assembler code writes it, too; what is read is what is there.
+template <class T>
+class raw_atomic {
+ public:
+  constexpr raw_atomic(T v) noexcept : value_(v) {}
+  raw_atomic(const raw_atomic&) = delete;
+  raw_atomic& operator=(const raw_atomic&) = delete;
+  T load(memory_order) const noexcept { return *const_cast<const volatile T*>(&value_); }
+  void store(T v, memory_order) noexcept { *const_cast<volatile T*>(&value_) = v; }
+
+ private:
+  T value_;
+};
+
 // Watched for data races. An access is no switch point: races are found by vector clocks in any schedule.
 template <class T>
 class plain {
@@ -233,11 +254,21 @@ constexpr int spin_limit(int) noexcept { return 1; }
 
 using time_ns = std::int64_t;
 inline constexpr time_ns never_ns = INT64_MAX;
+constexpr time_ns spin_time(time_ns) noexcept { return 0; }
+inline void linger(int) noexcept {}
+
+// What base::now() says. A thread that reads an old value has looked at the clock earlier, as far as anybody can tell.
+inline atomic<time_ns> virtual_clock{time_ns{1} << 40};
+// Time passes, at least until `to`.
+inline void pass_time(time_ns to, explore::where w = explore::where::current()) noexcept {
+  virtual_clock.raise(to, w);
+}
 
 // A finite deadline may pass at any moment; without one, only a wake (or options.spurious) ends the sleep.
 inline void futex_wait(atomic<std::uint32_t>& word, std::uint32_t expected, std::int64_t deadline = never_ns,
                        explore::where w = explore::where::current()) noexcept {
-  if (explore::exploring) explore::futex_wait(&word, word.initial_bits(), expected, deadline != never_ns, w);
+  if (explore::exploring && explore::futex_wait(&word, word.initial_bits(), expected, deadline != never_ns, w))
+    pass_time(deadline, w);
 }
 inline void futex_wake(atomic<std::uint32_t>* word, int count = 1,
                        explore::where w = explore::where::current()) noexcept {

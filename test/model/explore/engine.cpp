@@ -1,5 +1,6 @@
 #include "explore/engine.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <utility>
@@ -17,6 +18,7 @@ bool exploring = false;
 engine the_engine;
 
 int running_thread() noexcept { return the_engine.current(); }
+std::uint64_t this_execution() noexcept { return the_engine.execution(); }
 
 // ---- an execution
 
@@ -121,6 +123,23 @@ void engine::join_all() noexcept {
     if (t != current_) memory.join(current_, t);
 }
 
+void engine::when_quiet(int rank) noexcept {
+  virtual_thread& me = threads_[current_];
+  me.state = status::when_quiet;
+  me.rank = rank;
+  if (me.primed_by >= 0) {
+    switch_to(std::exchange(me.primed_by, -1));
+    stepped();
+  } else {
+    run_somebody();
+  }
+  // Those of the same rank go on together.
+  for (virtual_thread& t : threads_)
+    if (t.state == status::when_quiet && t.rank == rank) t.state = status::ready;
+  me.state = status::ready;
+  memory.event(current_, 0x901e7);
+}
+
 // ---- who goes on
 
 std::uint8_t engine::able() {
@@ -134,6 +153,13 @@ std::uint8_t engine::able() {
       if (o == nullptr || !o->alive || o->order.back().value == 0) mask |= 1u << t;
     }
     if (v.state != status::finished && v.state != status::joining) all_finished = false;
+  }
+  if (mask == 0) {
+    int lowest = INT32_MAX;
+    for (int t = 0; t < thread_count_; ++t)
+      if (threads_[t].state == status::when_quiet) lowest = std::min(lowest, threads_[t].rank);
+    for (int t = 0; t < thread_count_; ++t)
+      if (threads_[t].state == status::when_quiet && threads_[t].rank == lowest) mask |= 1u << t;
   }
   if (all_finished)
     for (int t = 0; t < thread_count_; ++t)
@@ -168,9 +194,10 @@ void engine::run_somebody(bool private_step) noexcept {
   unsigned late = 0, spurious = 0;
   for (int t = 0; t < thread_count_; ++t) {
     const virtual_thread& v = threads_[t];
-    if (v.state != status::sleeping) continue;
+    const bool locked_out = v.state == status::locking && (ready >> t & 1) == 0;
+    if (v.state != status::sleeping && !locked_out) continue;
     if (v.has_deadline && (early_left_ > 0 || ready == 0)) late |= 1u << t;
-    if (!v.has_deadline && spurious_left_ > 0 && ready != 0) spurious |= 1u << t;
+    if (!locked_out && !v.has_deadline && spurious_left_ > 0 && ready != 0) spurious |= 1u << t;
   }
   if (ready == 0 && (late == 0 || !limit.timeout_rescues)) deadlock(static_cast<std::uint8_t>(late));
 
@@ -200,7 +227,7 @@ void engine::run_somebody(bool private_step) noexcept {
   const int next = list[choices.choose_thread(list, n, me_may)];
   if (me_may && next != me) --preemptions_left_;
   virtual_thread& v = threads_[next];
-  if (v.state == status::sleeping) {
+  if (v.state == status::sleeping || (late >> next & 1) != 0) {
     v.state = status::ready;
     v.how = (late >> next & 1) != 0 ? resumed_by::timeout : resumed_by::nothing;
     if (v.how == resumed_by::nothing) --spurious_left_;
@@ -227,6 +254,7 @@ void engine::stepped() noexcept {
 void engine::point(const void* address, access how, where w) noexcept {
   virtual_thread& me = threads_[current_];
   me.at = w;
+  const bool glued = std::exchange(me.glued, false);
   ++steps_;
   if (++steps_here_ > limit.steps) fail("livelock: %u steps and no end", limit.steps);
   if (me.primed_by >= 0) {
@@ -235,8 +263,8 @@ void engine::point(const void* address, access how, where w) noexcept {
   } else if (me.goes_on) {
     me.goes_on = false;
   } else if (thread_count_ > 1) {
-    bool private_step = false;
-    if (use_sharing && how != access::other)
+    bool private_step = glued || (use_sharing && how == access::release);
+    if (use_sharing && how != access::other && !private_step)
       if (const object* o = memory.find(address))
         private_step = shared.needs_no_switch(o->uid, current_, how == access::load);
     run_somebody(private_step);
@@ -249,6 +277,7 @@ void engine::relax(where w) noexcept {
   me.at = w;
   ++steps_;
   if (++steps_here_ > limit.steps) fail("livelock: %u steps and no end", limit.steps);
+  me.glued = false;
   memory.threads[current_].dull = memory.limits.dull;
   memory.event(current_, 0x7e1a);
   if (thread_count_ == 1) return;
@@ -267,7 +296,7 @@ void engine::relax(where w) noexcept {
   me.goes_on = true;  // a yield does nothing: with the operation after it, it is one step
 }
 
-void engine::sleep(const void* word_address, bool has_deadline) noexcept {
+bool engine::sleep(const void* word_address, bool has_deadline) noexcept {
   virtual_thread& me = threads_[current_];
   me.state = status::sleeping;
   me.sleeps_on = word_address;
@@ -282,6 +311,7 @@ void engine::sleep(const void* word_address, bool has_deadline) noexcept {
           : me.how == resumed_by::timeout ? "times out"
                                           : "returns for no reason",
           nullptr, me.at, "%s", "");
+  return me.how == resumed_by::timeout;
 }
 
 int engine::wake(const void* word_address, int count) noexcept {
@@ -302,13 +332,16 @@ int engine::wake(const void* word_address, int count) noexcept {
   return woken;
 }
 
-void engine::wait_for_lock(const void* word_address, where w) noexcept {
+bool engine::wait_for_lock(const void* word_address, bool has_deadline, where w) noexcept {
   virtual_thread& me = threads_[current_];
   me.at = w;
   ++steps_;
   if (++steps_here_ > limit.steps) fail("livelock: %u steps and no end", limit.steps);
   me.state = status::locking;
   me.sleeps_on = word_address;
+  me.has_deadline = has_deadline;
+  me.how = resumed_by::wake;
+  const bool glued = std::exchange(me.glued, false);
   const object* o = memory.find(word_address);
   if (me.primed_by >= 0) {
     switch_to(std::exchange(me.primed_by, -1));
@@ -317,11 +350,20 @@ void engine::wait_for_lock(const void* word_address, where w) noexcept {
     me.goes_on = false;
   } else if (thread_count_ > 1 || (able() >> current_ & 1) == 0) {
     me.goes_on = false;
-    run_somebody(use_sharing && o != nullptr && shared.needs_no_switch(o->uid, current_, false));
+    run_somebody(glued || (use_sharing && o != nullptr && shared.needs_no_switch(o->uid, current_, false)));
   }
   me.state = status::ready;
   me.sleeps_on = nullptr;
-  memory.event(current_, 0x10c4);
+  memory.event(current_, 0x10c4 + static_cast<word>(me.how));
+  if (me.how != resumed_by::timeout) return true;
+  if (trace_) trace("times out", nullptr, w, "%s", "");
+  return false;
+}
+
+// What others do between taking an abstract lock and the next step, or between the step before its release and the release,
+// they can as well do before the one and after the other: nobody but the holder may touch the lock meanwhile.
+void engine::glue_next() noexcept {
+  threads_[current_].glued = use_sharing;
 }
 
 place_option engine::pick_store() noexcept {

@@ -49,15 +49,17 @@ class engine {
   // --- called by the code under test, on a virtual thread
   [[noreturn]] void fail(const char* format, ...) noexcept __attribute__((format(printf, 2, 3)));
   [[noreturn]] void fail_object(const char* what, const object&, where) noexcept;
-  enum class access : std::uint8_t { load, write, other };
+  enum class access : std::uint8_t { load, write, release, other };  // release: of an abstract lock
   // A switch point before an operation on this object.
   void point(const void* address, access, where) noexcept;
   void spawn(void (*run)(void*), void* argument) noexcept;
   void join_all() noexcept;
+  void when_quiet(int rank) noexcept;
   void relax(where) noexcept;
-  void sleep(const void* word, bool has_deadline) noexcept;
+  bool sleep(const void* word, bool has_deadline) noexcept;  // true: the deadline ended it
   int wake(const void* word, int count) noexcept;
-  void wait_for_lock(const void* word, where) noexcept;
+  bool wait_for_lock(const void* word, bool has_deadline, where) noexcept;  // false: the deadline ended it
+  void glue_next() noexcept;
   object& atomic_object(const void* address, word initial, bool write, where) noexcept;
   int pick(int n) noexcept { return choices.choose(n); }
   // One of options(), which begin with the newest store.
@@ -73,7 +75,7 @@ class engine {
       __attribute__((format(printf, 5, 6)));
 
  private:
-  enum class status : std::uint8_t { unused, ready, sleeping, locking, joining, finished };
+  enum class status : std::uint8_t { unused, ready, sleeping, locking, joining, when_quiet, finished };
   enum class resumed_by : std::uint8_t { wake, timeout, nothing };
   struct virtual_thread {
     boost::context::detail::fcontext_t context = nullptr;
@@ -82,7 +84,9 @@ class engine {
     status state = status::unused;
     resumed_by how = resumed_by::wake;
     bool has_deadline = false;
+    int rank = 0;  // when_quiet
     bool goes_on = false;  // the coming point was already decided (after a wake or a yield)
+    bool glued = false;  // the coming point needs no switch: see glue_next()
     int primed_by = -1;  // runs up to its first point inside spawn()
     const void* sleeps_on = nullptr;
     where at{};

@@ -13,6 +13,7 @@
 // ("who came first") must not be asserted on. Use plain<T> to assert exclusion: a violation is a data race.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <set>
 #include <string>
@@ -39,16 +40,19 @@ struct options {
   bool once_more_without_pruning = false;
   std::uint64_t random = 0;  // > 0: too large for all schedules; so many random ones (half of them PCT) instead
   std::uint64_t max_executions = 20'000'000;
+  double seconds = 0;  // > 0: stop then, which is no failure
 };
 
 struct report {
   bool ok = false;
   bool complete = false;
+  bool out_of_time = false;
   std::uint64_t executions = 0;  // begun; `pruned` of them stopped at a known state
   std::uint64_t pruned = 0;
   std::uint64_t steps = 0;
   std::uint64_t states = 0;
   double seconds = 0;
+  std::chrono::steady_clock::time_point start;
   std::string failure;
   std::string replay;
   std::set<std::string> outcomes;
@@ -70,6 +74,9 @@ void thread(F f) {
       new closure(std::move(f)));
 }
 void join_all();
+// The calling thread goes on when no other can (all have ended, sleep, or are here with a higher rank): a test begins in the
+// middle of things, and what happened before is not explored together with what happens after.
+void when_quiet(int rank = 0);
 int choose(int n);  // any of 0 .. n-1
 void outcome(const char* format, ...) __attribute__((format(printf, 1, 2)));  // one word that describes this execution
 void name(const void* object, const char* text);  // for traces

@@ -68,7 +68,8 @@ void print_report(const test& t, const report& r, const options& o) {
     const std::string r_ = o.old_reads < 0 ? "-" : std::to_string(o.old_reads);
     std::snprintf(bound, sizeof bound, "bounds %s/%s", p.c_str(), r_.c_str());
   }
-  std::printf("%s %-44s %-10s %9llu executions (%llu pruned), %llu states, %.2f s, %.0f/s\n", r.ok ? "ok  " : "FAIL",
+  std::printf("%s %-44s %-10s %9llu executions (%llu pruned), %llu states, %.2f s, %.0f/s\n",
+              r.out_of_time ? "part" : r.ok ? "ok  " : "FAIL",
               t.name, bound, static_cast<unsigned long long>(r.executions), static_cast<unsigned long long>(r.pruned),
               static_cast<unsigned long long>(r.states), r.seconds, rate);
 }
@@ -80,6 +81,24 @@ void print_failure(const test& t, const report& r) {
   const std::string again = replay(t, r.replay);
   if (again != r.failure) std::printf("  the replay differs: \"%s\"; is the test deterministic?\n", again.c_str());
   std::printf("  replay with --replay='%s;%s'\n", t.name, r.replay.c_str());
+}
+
+// The same test with larger bounds, one after the other, until the time is up; for random ones ten times as many.
+report deeper(const test& t, options o, double seconds) {
+  report r;
+  r.ok = true;
+  const bool has_bounds = o.random != 0 || o.preemptions >= 0 || o.old_reads >= 0;
+  if (o.outcomes != nullptr || o.fails != nullptr || !has_bounds) return r;
+  o.max_executions = UINT64_MAX;
+  for (o.seconds = seconds; o.seconds > 0 && r.ok && !r.out_of_time; o.seconds -= r.seconds) {
+    if (o.random != 0) o.random *= 10;
+    if (o.preemptions >= 0) ++o.preemptions;
+    if (o.old_reads >= 0) ++o.old_reads;
+    r = run(t.name, o, t.body);
+    print_report(t, r, o);
+    if (o.random == 0 && o.preemptions > 12) break;
+  }
+  return r;
 }
 
 }  // namespace
@@ -145,6 +164,8 @@ int main_of_tests(int argc, char** argv) {
     std::printf("no test of this program in \"%s\"\n", again);
     return 2;
   }
+  const char* long_mode = std::getenv("WEFT_MODEL_LONG");
+  const double long_seconds = long_mode == nullptr ? 0 : std::atof(long_mode);
   int passed = 0, failed = 0;
   for (test* t = first_test; t != nullptr; t = t->next) {
     if (filter != nullptr && std::strstr(t->name, filter) == nullptr) continue;
@@ -153,8 +174,9 @@ int main_of_tests(int argc, char** argv) {
     if (old_bound) o.old_reads = change.old_reads;
     if (change.random != 0 && o.outcomes == nullptr) o.random = change.random;
     running = t;
-    const report r = run(t->name, o, t->body);
+    report r = run(t->name, o, t->body);
     print_report(*t, r, o);
+    if (r.ok && long_seconds > 0) r = deeper(*t, o, long_seconds);
     std::fflush(stdout);
     ++(r.ok ? passed : failed);
     if (!r.ok) {

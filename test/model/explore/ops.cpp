@@ -145,7 +145,7 @@ void fence(memory_order m, where w) noexcept {
 
 void relax(where w) noexcept { the_engine.relax(w); }
 
-void futex_wait(const void* address, word initial, word expected, bool has_deadline, where w) noexcept {
+bool futex_wait(const void* address, word initial, word expected, bool has_deadline, where w) noexcept {
   engine& e = the_engine;
   e.point(address, engine::access::other, w);
   object& o = e.atomic_object(address, initial, true, w);
@@ -156,7 +156,7 @@ void futex_wait(const void* address, word initial, word expected, bool has_deadl
     e.trace("futex_wait", &o, w, "= %" PRIx64 " %s: %s", seen, origin(o, index).text,
             seen == expected ? "sleeps" : "goes on");
   e.memory.do_load(e.current(), o, index, std::memory_order_relaxed);
-  if (seen == expected) e.sleep(address, has_deadline);
+  return seen == expected && e.sleep(address, has_deadline);
 }
 
 void futex_wake(const void* address, int count, where w) noexcept {
@@ -168,18 +168,21 @@ void futex_wake(const void* address, int count, where w) noexcept {
   if (e.tracing()) e.trace("futex_wake", o, w, "woke %d", woken);
 }
 
-void lock_acquire(const void* address, word initial, where w) noexcept {
+bool lock_acquire(const void* address, word initial, bool has_deadline, where w) noexcept {
   engine& e = the_engine;
-  e.wait_for_lock(address, w);
+  const bool got_it = e.wait_for_lock(address, has_deadline, w);
   object& o = e.atomic_object(address, initial, true, w);
+  if (!got_it) return false;
   const std::uint32_t last = static_cast<std::uint32_t>(o.order.size() - 1);
   if (e.tracing()) e.trace("lock", &o, w, "%s", origin(o, last).text);
   e.memory.do_modify(e.current(), o, last, 1, std::memory_order_acquire);
+  e.glue_next();
+  return true;
 }
 
 void lock_release(const void* address, word initial, where w) noexcept {
   engine& e = the_engine;
-  e.point(address, engine::access::write, w);
+  e.point(address, engine::access::release, w);
   object& o = e.atomic_object(address, initial, true, w);
   const std::uint32_t last = static_cast<std::uint32_t>(o.order.size() - 1);
   if (o.order[last].value == 0) e.fail_object("release of a lock that nobody holds", o, w);

@@ -31,11 +31,13 @@ bool compare_exchange(const void* object, word initial, word& expected, word des
 void fence(memory_order, where) noexcept;
 void relax(where) noexcept;
 
-void futex_wait(const void* object, word initial, word expected, bool has_deadline, where) noexcept;
+// True: the deadline ended it.
+bool futex_wait(const void* object, word initial, word expected, bool has_deadline, where) noexcept;
 void futex_wake(const void* object, int count, where) noexcept;
 
 // The abstract lock (abstract/base/lock.hpp) over an atomic word: one step each; who waits cannot run while it is held.
-void lock_acquire(const void* object, word initial, where) noexcept;
+// False: the deadline ended the wait.
+bool lock_acquire(const void* object, word initial, bool has_deadline, where) noexcept;
 void lock_release(const void* object, word initial, where) noexcept;
 
 void plain_read(const void* object, where) noexcept;

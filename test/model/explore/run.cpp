@@ -33,6 +33,10 @@ void set_limits(const options& o) {
   the_engine.memory.limits.history = o.history;
 }
 
+double since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
 void search_through(report& r, const options& o, void (*body)(), std::uint64_t at_most) {
   const std::uint64_t steps_before = the_engine.steps();
   for (;;) {
@@ -48,6 +52,10 @@ void search_through(report& r, const options& o, void (*body)(), std::uint64_t a
       const bool bounded = the_engine.choices.how() == mode::exhaustive && o.preemptions >= 0;
       r.replay = (bounded ? std::to_string(o.preemptions) : "-") + ";" + std::to_string(o.old_reads) + ";" +
                  the_engine.choices.replay_string();
+      break;
+    }
+    if (o.seconds > 0 && r.executions % 256 == 0 && since(r.start) > o.seconds) {
+      r.out_of_time = true;
       break;
     }
     if (at_most != 0 && r.executions >= at_most) {
@@ -85,7 +93,7 @@ report run(const char*, const options& o, void (*body)()) {
   report r;
   set_limits(o);
   outcomes_here = &r.outcomes;
-  const auto start = std::chrono::steady_clock::now();
+  r.start = std::chrono::steady_clock::now();
   if (o.random != 0) {
     the_engine.choices.start_random(mode::random, 1, 0);
     search_through(r, o, body, o.random / 2);
@@ -101,7 +109,7 @@ report run(const char*, const options& o, void (*body)()) {
     the_engine.use_sharing = false;
   }
   r.ok = r.failure.empty();
-  if (r.ok && !r.complete) {
+  if (r.ok && !r.complete && !r.out_of_time) {
     r.ok = false;
     r.failure = "not finished after " + std::to_string(r.executions) + " executions";
   }
@@ -125,7 +133,7 @@ report run(const char*, const options& o, void (*body)()) {
     if (!as_expected) r.failure = std::string("should fail with \"") + o.fails + "\"; " + r.failure;
     r.ok = as_expected;
   }
-  r.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  r.seconds = since(r.start);
   outcomes_here = nullptr;
   return r;
 }
@@ -150,6 +158,7 @@ std::string replay(const test& t, const std::string& text) {
 
 void spawn(void (*run)(void*), void* argument) { the_engine.spawn(run, argument); }
 void join_all() { the_engine.join_all(); }
+void when_quiet(int rank) { the_engine.when_quiet(rank); }
 int choose(int n) {
   const int c = the_engine.pick(n);
   the_engine.memory.event(the_engine.current(), static_cast<word>(c) + 0xc405e);

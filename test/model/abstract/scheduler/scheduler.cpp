@@ -58,6 +58,10 @@ void worker::park(worker& on, void (*unlock)(void*) noexcept, void* locked) noex
   t->in_no_queue.acquire();
 }
 
+void worker::accept_woken_batch(chain<record>&& batch) noexcept {
+  while (record* t = batch.pop_front()) scheduler::schedule(t);
+}
+
 void worker::cache::put(record* t) noexcept { the_scheduler().records().release(t); }
 
 void scheduler::schedule(record* t) noexcept {

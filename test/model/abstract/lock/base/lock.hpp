@@ -2,7 +2,9 @@
 // schedules inside the lock. lock_test.cpp explores the real one. A test file asks for it with `// abstract lock`.
 //
 // Kept: mutual exclusion, release publishes to the next acquire, any waiter may be next, one touch by release(), which may be
-// called by another thread than the holder. Left out: spinning, futex, order of arrival (the real one has none either).
+// called by another thread than the holder. Left out: spinning, futex, order of arrival (the real one has none either), and
+// try_acquire: that nobody can see whether it is held is what lets the explorer join its steps with their neighbours
+// (engine::glue_next).
 #pragma once
 
 #include <cstdint>
@@ -19,11 +21,7 @@ class lock {
   lock& operator=(const lock&) = delete;
 
   void acquire(explore::where w = explore::where::current()) noexcept {
-    if (explore::exploring) explore::lock_acquire(&word_, word_.initial_bits(), w);
-  }
-  [[nodiscard]] bool try_acquire() noexcept {
-    std::uint32_t free = 0;
-    return word_.load(relaxed) == 0 && word_.compare_exchange_strong(free, 1, base::acquire, relaxed);
+    if (explore::exploring) explore::lock_acquire(&word_, word_.initial_bits(), false, w);
   }
   void release(explore::where w = explore::where::current()) noexcept {
     if (explore::exploring) explore::lock_release(&word_, word_.initial_bits(), w);

@@ -10,6 +10,8 @@
 #include "base/atomic.hpp"
 #include "base/lock.hpp"
 #include "base/random.hpp"
+#include "sched/chain.hpp"
+#include "sched/driver.hpp"
 #include "task/task.hpp"
 
 namespace weft::inline v1::task {
@@ -37,6 +39,7 @@ struct model_task : record {
   explicit model_task(bool with_handle) noexcept;
   base::lock in_no_queue;
   base::plain<int> context{0};  // written by the switch away, read by whoever switches to the task
+  timer_source* timers = nullptr;  // of the worker it runs on, if it sleeps
 };
 
 class worker {
@@ -48,6 +51,8 @@ class worker {
   [[nodiscard]] bool is_unwinding() const noexcept { return false; }
   void yield() noexcept {}
   [[nodiscard]] base::random& random() noexcept { return random_; }
+  [[nodiscard]] timer_source& timers() const noexcept { return *static_cast<model_task*>(current_)->timers; }
+  void accept_woken_batch(chain<record>&& batch) noexcept;  // who fires timers may be any worker: a default-made one
   static void park(worker& on, void (*unlock)(void*) noexcept, void* locked) noexcept;
 
   struct cache {

@@ -1,0 +1,80 @@
+// What the runtime needs of the machine: stacks, records, threads, and what the process says about itself.
+#include <cstdlib>
+#include <new>
+
+#include "base/static_init.hpp"
+#include "context/stack.hpp"
+#include "explore/thread.hpp"
+#include "sched/environment.hpp"
+#include "sched/scheduler.hpp"
+#include "task/record_pool.hpp"
+
+namespace weft::inline v1 {
+namespace base {
+
+int static_initializers_running() noexcept { return 0; }
+
+}  // namespace base
+
+namespace context {
+
+void flow::start_on(const stack&) noexcept {}
+
+stack* stack_pool::acquire(std::size_t) noexcept {
+  auto* s = new stack;
+  s->base = new std::byte[default_stack];
+  return s;
+}
+void stack_pool::release(stack* s) noexcept {
+  delete[] s->base;
+  delete s;
+}
+
+}  // namespace context
+
+namespace task {
+namespace {
+
+struct housed {
+  slab home;
+  alignas(base::cache_line) record inside;
+};
+
+}  // namespace
+
+slab* slab::of(const record* r) noexcept {
+  return reinterpret_cast<slab*>(reinterpret_cast<std::uintptr_t>(r) - offsetof(housed, inside));
+}
+
+record* record_pool::acquire(std::size_t& count) noexcept {
+  count = 1;
+  users_.fetch_add(1, base::relaxed);
+  return &(new housed{{this}, record(ticket{0})})->inside;
+}
+
+void record_pool::release(record* chain) noexcept {
+  while (chain != nullptr) {
+    record* next = chain->next;
+    delete reinterpret_cast<housed*>(slab::of(chain));
+    retire();
+    chain = next;
+  }
+}
+
+void record_pool::retire() noexcept {
+  if (users_.fetch_sub(1, base::acq_rel) == 1) delete this;
+}
+
+}  // namespace task
+
+namespace sched {
+
+thread_starter start_thread = [](std::function<void()> body) { return base::thread(std::move(body)); };
+std::uint32_t fork_generation() noexcept { return 0; }
+bool scheduler::is_forked_child() const noexcept { return false; }
+void scheduler::leave_to_parent() noexcept {}
+void scheduler::refuse_forked_return() noexcept { base::fail("nobody forks here"); }
+void report_unhandled(const record&, const std::exception_ptr&) noexcept { base::fail("an exception that nobody takes"); }
+
+}  // namespace sched
+}  // namespace weft::inline v1

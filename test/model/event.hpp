@@ -1,0 +1,64 @@
+// As small as a waitable can be, for tests that only need something to wait for; over the abstract scheduler and the whole runtime.
+#pragma once
+
+#include "explore/explore.hpp"
+#include "wait/fiber_wait.hpp"
+
+namespace model {
+
+namespace base = weft::base;
+namespace task = weft::task;
+namespace wait = weft::wait;
+
+// Something that happens once, and whoever waits for it.
+class event final : public wait::waitable {
+ public:
+  bool try_complete() noexcept override { return set_.load(base::acquire); }  // pairs with the release in set()
+  bool publish(wait::node& n) noexcept override {
+    if (set_.load(base::relaxed)) return false;  // under the lock
+    wait::link_last(list_, n);
+    return true;
+  }
+  void unpublish(wait::node& n) noexcept override { wait::unlink(list_, n); }
+  void lock() noexcept override { lock_.acquire(); }
+  void unlock() noexcept override { lock_.release(); }
+  std::uintptr_t order_key() const noexcept override { return reinterpret_cast<std::uintptr_t>(this); }
+  const char* reason() const noexcept override { return "event"; }
+  const void* object() const noexcept override { return this; }
+
+  // How many this call woke.
+  int set() noexcept {
+    wait::node* woken = nullptr;
+    int n = 0;
+    lock_.acquire();
+    set_.store(true, base::release);
+    while (wait::node* first = list_) {
+      wait::unlink(list_, *first);
+      if (!wait::claim(*first, task::wake_reason::data)) continue;
+      first->next = woken;
+      woken = first;
+      ++n;
+    }
+    lock_.release();
+    while (woken != nullptr) {
+      wait::node* next = woken->next;  // the node is its owner's as soon as it runs
+      wait::resume(*woken->who);
+      woken = next;
+    }
+    return n;
+  }
+  wait::outcome wait_for(bool interruptible = true) {
+    wait::node n;
+    const wait::outcome o = wait::fiber_wait(*this, n, {.interruptible = interruptible, .where = {}});
+    model_assert(!n.linked);
+    return o;
+  }
+  bool nobody_waits() const { return list_ == nullptr; }
+
+ private:
+  base::lock lock_;
+  wait::node* list_ = nullptr;
+  base::atomic<bool> set_{false};
+};
+
+}  // namespace model

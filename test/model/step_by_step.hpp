@@ -1,0 +1,85 @@
+// The real scheduler and its real workers (`// whole runtime`), but no threads of their own: a test runs single steps of a worker
+// on its own virtual threads, so that a search of one protocol is not lost in the beginning and end of a runtime.
+#pragma once
+
+#include "base/thread.hpp"
+#include "explore/explore.hpp"
+#include "item.hpp"
+#include "sched/scheduler.hpp"
+
+namespace weft::inline v1::sched {
+
+struct step_by_step {
+  explicit step_by_step(std::size_t workers, bool stealing = true) : scheduler_(options(workers, stealing)) {}
+
+  [[nodiscard]] scheduler& all() noexcept { return scheduler_; }
+  [[nodiscard]] worker& at(std::size_t i) noexcept { return *scheduler_.worker_pointers_[i]; }
+
+  // As worker::loop() does, but the task is handed to the caller. nullptr: the worker is to end.
+  [[nodiscard]] record* find(std::size_t i) noexcept {
+    record* t = at(i).next_local();
+    return t != nullptr ? t : at(i).find_work();
+  }
+  // The same from the middle of its loop, where it has found nothing and was not searching.
+  [[nodiscard]] record* sleep_then_find(std::size_t i) noexcept {
+    const bool searching = at(i).sleep(false);
+    return at(i).find_work(searching);
+  }
+  // A task that somebody counted as spawned has ended.
+  void count_finished(std::size_t i) noexcept { at(i).counters_.finished.add_published(); }
+  // The rest of a worker's life after find() has said nullptr.
+  void die(std::size_t i) noexcept { scheduler_.worker_died(at(i)); }
+  // As the worker itself or its tasks do.
+  void put_in_slot(std::size_t i, record* t) noexcept { (void)at(i).slot_.put(t); }
+  void put_in_ring(std::size_t i, record* t) noexcept {
+    chain<record> none;
+    at(i).woken_.push(t, none);
+  }
+  void put_in_fresh(std::size_t i, record* t) noexcept {
+    chain<record> none;
+    at(i).fresh_.push(t, none);
+  }
+  void stop() noexcept {
+    scheduler_.stopping_.store(true, base::seq_cst);
+    for (worker* w : scheduler_.workers()) w->wake();
+  }
+
+ private:
+  static scheduler_options options(std::size_t workers, bool stealing) {
+    // The scheduler's constructor starts no threads here.
+    start_thread = [](std::function<void()>) { return base::thread(); };
+    scheduler_options o;
+    o.workers = workers;
+    o.queue_capacity = 4;
+    o.stealing = stealing;
+    return o;
+  }
+
+  scheduler scheduler_;
+};
+
+}  // namespace weft::inline v1::sched
+
+namespace model {
+
+// A record that is ready to run and notices being taken twice, or before it is complete.
+class ready_task : public weft::task::record {
+ public:
+  ready_task() : record(weft::task::ticket{0}) {
+    word.reset_for_spawn(false);
+    word.spawned();
+    running.store(weft::task::run_state::runnable, base::relaxed);
+  }
+  // By the one who is about to queue it.
+  record* made(int n) {
+    item_.made(n);
+    return this;
+  }
+  static int take(record* r) { return static_cast<ready_task*>(r)->item_.take(); }
+  [[nodiscard]] bool was_taken() const { return item_.taken == 1; }
+
+ private:
+  item item_;
+};
+
+}  // namespace model
