@@ -9,7 +9,6 @@ using task::wake_reason;
 
 core::core(const element& e, kind k, std::size_t capacity, bool lock_free)
     : element_(e),
-      kind_(k),
       capacity_(capacity) {
   switch (k) {
     case kind::unlimited: buffer_ = make_unlimited_buffer(e); return;

@@ -92,7 +92,6 @@ class core {
 
   base::lock lock_;
   const element& element_;
-  const kind kind_;
   const std::size_t capacity_;
   std::unique_ptr<buffer> buffer_;  // nullptr: rendezvous, or abandoned
   fast_ring* fast_ = nullptr;  // the buffer, if it can be used without the lock
