@@ -20,6 +20,11 @@ TEST(Close, a_send_on_a_closed_channel_fails_and_keeps_the_value) {
     EXPECT_FALSE(weft::alt(out << std::move(mine)).ok());
     EXPECT_EQ(mine.value(), 3);
     EXPECT_EQ(in.statistics().sent, 0u);
+    auto [small_out, small_in] = make<int>(capacity);
+    small_out.close();
+    EXPECT_EQ(small_out.send(1).status(), send_status::closed);
+    EXPECT_EQ(small_out.try_send(1).status(), send_status::closed);
+    EXPECT_EQ(small_in.recv(), std::nullopt);
   });
 }
 
@@ -255,7 +260,7 @@ void a_close_loses_nothing(std::size_t workers, std::size_t capacity, std::size_
     std::vector<weft::join_handle<void>> all;
     for (int i = 0; i < 3; ++i) {
       all.push_back(rt->spawn([&, i] {
-        for (int n = 0;; ++n) {
+        for (int n = 0; n < 500; ++n) {  // who closes may have to wait long for a processor
           if (!out.send(T(n * 4 + i))) break;
           sent.fetch_add(n * 4 + i);
         }
@@ -297,7 +302,7 @@ TEST(Close, every_value_has_one_owner_whenever_the_reader_goes) {
         std::vector<weft::join_handle<void>> all;
         for (int i = 0; i < 3; ++i)
           all.push_back(rt->spawn([&, i] {
-            for (;;) {
+            for (int n = 0; n < 500; ++n) {
               token mine(i);
               const bool taken = static_cast<bool>(out.send(std::move(mine)));
               ASSERT_EQ(mine.is_there(), !taken);
