@@ -106,11 +106,14 @@ TEST(Starving, AStarvingTaskDoesNotKeepTheWorkersBusy) {
   support::watchdog guard(60s, "a task for which there is no stack");
   support::watched_runtime rt({.workers = 4, .max_stacks = 2});
   weft::base::atomic<bool> closed{true};
+  weft::base::atomic<int> holding{0};
   std::vector<weft::join_handle<void>> holders;
   for (int i = 0; i < 2; ++i)
     holders.push_back(rt->spawn([&] {
+      holding.fetch_add(1);
       while (closed.load()) weft::park_if(closed, true);
     }));
+  support::until([&] { return holding.load() == 2; });  // fresh tasks start in any order
   auto starved = rt->spawn([] {});
   support::until([&] { return rt.core().is_starving(); });
   const std::uint64_t before = rt->statistics().sleeps;
