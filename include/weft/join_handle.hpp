@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <source_location>
@@ -10,6 +11,7 @@
 #include <utility>
 
 #include <weft/detail/body.hpp>
+#include <weft/detail/join_core.hpp>
 #include <weft/detail/task_core.hpp>
 #include <weft/errors.hpp>
 
@@ -114,6 +116,14 @@ class [[nodiscard("dropping the handle detaches the task: join() it, or say .det
     detail::wait_for(checked(where), where);
   }
 
+  // Arms of a select: the task has ended (its result is left); or its result is taken and f called with it (what it threw, the select
+  // throws). An empty handle's arm is disabled.
+  [[nodiscard]] friend detail::end_arm operator~(const join_handle& h) noexcept { return detail::end_arm(h.task_); }
+  template <class F>
+  [[nodiscard]] auto on_join(F f) {
+    return detail::join_arm<join_handle, F>(*this, task_, std::move(f));
+  }
+
   [[nodiscard]] bool is_finished() const { return detail::is_finished(checked()); }
   void cancel() const { detail::request_cancel(checked()); }
   void detach() noexcept {
@@ -125,6 +135,17 @@ class [[nodiscard("dropping the handle detaches the task: join() it, or say .det
 
  private:
   friend struct detail_access;
+  template <class Handle, class F>
+  friend class detail::join_arm;
+  template <class F>
+  void tell(F& f) {
+    if constexpr (std::is_void_v<T>) {
+      take();
+      std::invoke(f);
+    } else {
+      std::invoke(f, take());
+    }
+  }
   join_handle(detail::task_head* t, detail::result<T>* outcome) noexcept : task_(t), outcome_(outcome) {}
 
   static constexpr const char* is_empty =

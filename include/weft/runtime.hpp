@@ -130,22 +130,31 @@ template <class F>
     return false;
 }
 
-template <class F>
-handle_for<F> spawn_checked(sched::scheduler* in, const attributes* a, F&& f) {
-  using body_type = body<std::decay_t<F>>;
-  if (is_null_callable(f)) throw_usage("spawn was given a null function: there is nothing to run");
-  const spawning s = begin_spawn(in, a, sizeof(body_type), alignof(body_type), &body_type::ops, true);
-  body_type* made = nullptr;
+// A task with its body, still unknown to everybody. Throws what begin_spawn and the callable's constructor throw.
+template <class Body, class F, class... Before>
+Body* construct_body(const spawning& s, F&& f, Before... before) {
   if constexpr (std::is_nothrow_constructible_v<std::decay_t<F>, F&&>) {
-    made = ::new (s.body) body_type(std::forward<F>(f));
+    return ::new (s.body) Body(before..., std::forward<F>(f));
   } else {
     try {
-      made = ::new (s.body) body_type(std::forward<F>(f));
+      return ::new (s.body) Body(before..., std::forward<F>(f));
     } catch (...) {
       abort_spawn(s);
       throw;
     }
   }
+}
+
+inline void check_not_null(bool null) {
+  if (null) throw_usage("spawn was given a null function: there is nothing to run");
+}
+
+template <class F>
+handle_for<F> spawn_checked(sched::scheduler* in, const attributes* a, F&& f) {
+  using body_type = body<std::decay_t<F>>;
+  check_not_null(is_null_callable(f));
+  const spawning s = begin_spawn(in, a, sizeof(body_type), alignof(body_type), &body_type::ops, true);
+  auto* made = construct_body<body_type>(s, std::forward<F>(f));
   commit_spawn(s);
   return detail_access::make(s.task, &made->outcome());
 }

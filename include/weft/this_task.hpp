@@ -4,8 +4,10 @@
 #include <chrono>
 #include <concepts>
 #include <cstdint>
+#include <functional>
 #include <source_location>
 #include <string_view>
+#include <utility>
 
 #include <weft/detail/config.hpp>
 #include <weft/detail/task_core.hpp>
@@ -71,6 +73,13 @@ class WEFT_API shield {
   shield(const shield&) = delete;
   shield& operator=(const shield&) = delete;
 };
+
+// The same for the length of a call.
+template <std::invocable F>
+decltype(auto) shielded(F&& f) {
+  const shield held;
+  return std::invoke(std::forward<F>(f));
+}
 
 }  // namespace this_task
 }  // namespace weft::inline v1

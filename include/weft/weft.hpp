@@ -4,12 +4,17 @@
 #include <weft/broadcast.hpp>
 #include <weft/cancelled.hpp>
 #include <weft/channel.hpp>
+#include <weft/combine.hpp>
 #include <weft/errors.hpp>
 #include <weft/join_handle.hpp>
 #include <weft/oneshot.hpp>
 #include <weft/runtime.hpp>
+#include <weft/scope.hpp>
 #include <weft/select.hpp>
+#include <weft/stop_token.hpp>
 #include <weft/stream.hpp>
+#include <weft/supervised.hpp>
+#include <weft/task_local.hpp>
 #include <weft/this_task.hpp>
 #include <weft/timer.hpp>
 #include <weft/version.hpp>

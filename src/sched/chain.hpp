@@ -42,6 +42,7 @@ class chain {
     size_ += other.size_;
     other.forget();
   }
+  [[nodiscard]] Task* front() const noexcept { return first_; }
   [[nodiscard]] bool empty() const noexcept { return first_ == nullptr; }
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
 

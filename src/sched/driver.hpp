@@ -13,6 +13,7 @@ struct record;
 namespace weft::inline v1::sched {
 
 class worker;
+class alarm;
 
 // One per worker. A wake before the sleep makes the sleep return at once: a token, not an event. The sleeper finds out by
 // itself why it was woken; a token left over from before costs one more look.
@@ -35,6 +36,10 @@ class timer_source {
   // Wakes what is due at `now`, at most `most`; returns how many were woken. What is left stays due: next_deadline() says so.
   // Runs on a worker, which gets the tasks.
   virtual std::size_t fire(base::time_ns now, worker& on, std::size_t most) noexcept = 0;
+  // Has it ring at that time or, if it is past, soon. The caller then sees to it that somebody watches (ensure_watched).
+  virtual void set(alarm& a, base::time_ns when) noexcept = 0;
+  // False: it rings now or has rung.
+  [[nodiscard]] virtual bool clear(alarm& a) noexcept = 0;
 };
 
 // Defined by the time layer.

@@ -1,6 +1,7 @@
 #include <new>
 
 #include "sched/scheduler.hpp"
+#include "task/locals.hpp"
 #include "task/name.hpp"
 
 namespace weft::inline v1::sched {
@@ -12,9 +13,11 @@ void drop_reference(record* t) noexcept {
   if (t->references.load(base::order<"reference.sole">(base::acquire)) != 1 &&
       t->references.fetch_sub(1, base::order<"reference.drop">(base::acq_rel)) != 1)
     return;
-  if (t->heap_body) {
-    ::operator delete(t->body, std::align_val_t{std::size_t{1} << t->body_alignment_log2});
-    t->heap_body = false;
+  if (t->extras != 0) [[unlikely]] {
+    if ((t->extras & task::has_heap_body) != 0)
+      ::operator delete(t->body, std::align_val_t{std::size_t{1} << t->body_alignment_log2});
+    if ((t->extras & task::has_locals) != 0) task::release_locals(*t);  // it never ran
+    t->extras = 0;
   }
   t->ops = nullptr;
   task::clear_name(*t);

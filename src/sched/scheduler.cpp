@@ -8,7 +8,9 @@
 #include "base/clock.hpp"
 #include "base/log.hpp"
 #include "context/overflow.hpp"
+#include "task/locals.hpp"
 #include "task/name.hpp"
+#include <weft/detail/kin.hpp>
 
 namespace weft::inline v1::sched {
 namespace {
@@ -137,7 +139,8 @@ void scheduler::forget_admitted() noexcept {
 }
 
 void scheduler::submit(worker* inside, record* t) noexcept {
-  t->word.spawned();
+  if ((t->extras & task::has_kin) == 0) [[likely]]
+    t->word.spawned();  // a scope's child became known when it was admitted
   become_runnable(t, task::run_state::none);
   if (inside != nullptr) [[likely]]
     inside->accept_fresh(t);
@@ -156,6 +159,13 @@ void scheduler::schedule_joiner(record* t) noexcept {
   worker* w = this_worker();
   if (w != nullptr && &w->owner() == t->owner) return w->accept_joiner(t);
   schedule(t);
+}
+
+void scheduler::schedule_all(chain<record>&& claimed) noexcept {
+  worker* w = this_worker();
+  if (w != nullptr && !claimed.empty() && &w->owner() == claimed.front()->owner)
+    return w->accept_woken_batch(std::move(claimed));
+  while (record* t = claimed.pop_front()) schedule(t);
 }
 
 void scheduler::inject(record* t) noexcept { inject_to(next_inbox_.fetch_add(1, base::relaxed), t); }
@@ -195,12 +205,18 @@ void scheduler::take_overflow(worker& from, chain<record>&& overflow) noexcept {
 
 // The task's own last step, still RUNNING: user code runs here if nobody wants the result, and may suspend.
 void scheduler::end_task(record* t, task::phase how) noexcept {
+  if ((t->extras & task::has_locals) != 0) [[unlikely]]
+    task::release_locals(*t);
   task::finish_result end = t->word.finish(how);
   if (!end.finished) {
     if (std::exception_ptr unclaimed = t->ops->dispose(t->body)) report_unhandled(*t, unclaimed);
     end = t->word.finish_unwanted(how);
   }
   if (end.has_joiners) wake_joiners(*t);
+  if ((t->extras & task::has_kin) != 0) {
+    auto& child = *static_cast<detail::kin*>(t->body);
+    child.of->ended(child);
+  }
 }
 
 // ---- stacks that cannot be had -------------------------------------------------------------------------------------

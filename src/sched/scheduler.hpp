@@ -71,6 +71,8 @@ class scheduler {
   static void schedule(record* t) noexcept;
   static void schedule_joiner(record* t) noexcept;  // the same for one who waited for a task's end
 
+  static void schedule_all(chain<record>&& claimed) noexcept;  // of one runtime
+
   // Waits until every task has ended and refuses outside spawns from now on. Any outside thread; idempotent.
   void close() noexcept;
 

@@ -3,6 +3,7 @@
 #include <new>
 
 #include "sched/scheduler.hpp"
+#include "task/locals.hpp"
 #include "task/name.hpp"
 #include <weft/runtime.hpp>
 
@@ -27,8 +28,14 @@ void give_heap_body(task::record* t, std::size_t size, std::size_t alignment) {
     t->owner->abandon(t);
     throw std::bad_alloc();
   }
-  t->heap_body = true;
+  t->extras |= task::has_heap_body;
   t->body_alignment_log2 = static_cast<std::uint8_t>(std::countr_zero(alignment));
+}
+
+void inherit_locals(const sched::worker& w, task::record& t) noexcept {
+  const task::record* parent = w.current();
+  if (parent != nullptr && (parent->extras & task::has_locals) != 0) [[unlikely]]
+    task::share_locals(*parent, t);
 }
 
 // With attributes, from outside, with a large body: nothing here is in a hurry.
@@ -45,6 +52,7 @@ spawning begin_general(sched::scheduler& s, const attributes* a, std::size_t siz
   if (t == nullptr) throw std::bad_alloc();
   t->ops = ops;
   t->body = t->inline_body;
+  if (w != nullptr) inherit_locals(*w, *t);
   if (!fits_inline(size, alignment)) give_heap_body(t, size, alignment);
   t->stack_size = static_cast<std::uint32_t>(stack_size);
   if (a != nullptr) task::set_name(*t, a->name);
@@ -69,14 +77,15 @@ spawning begin_spawn(sched::scheduler* in, const attributes* a, std::size_t size
               : "weft::spawn was called outside of a runtime: use runtime::spawn from an outside thread, or start with "
                 "weft::run");
     in = &w->owner();
-    if (a == nullptr && fits_inline(size, alignment)) [[likely]] {
-      task::record* t = in->allocate(*w, with_handle);
-      if (t == nullptr) [[unlikely]]
-        throw std::bad_alloc();
-      t->ops = ops;
-      t->body = t->inline_body;
-      return {t, t->body};
-    }
+  }
+  if (w != nullptr && in == &w->owner() && a == nullptr && fits_inline(size, alignment)) [[likely]] {
+    task::record* t = in->allocate(*w, with_handle);
+    if (t == nullptr) [[unlikely]]
+      throw std::bad_alloc();
+    t->ops = ops;
+    t->body = t->inline_body;
+    inherit_locals(*w, *t);
+    return {t, t->body};
   }
   return begin_general(*in, a, size, alignment, ops, with_handle);
 }

@@ -1,7 +1,7 @@
 // The one word that decides (docs/lifecycle.md has the matrix and the table of linearization points).
 //
-//   63            16 15   11  10   9    8    7    6    5    4    3   2   0
-//  [     ticket     ][spare][ F ][ W ][ J ][TP ][ P ][ I ][ C ][WP ][phase]
+//   63            16 15  13  12  11   10   9    8    7    6    5    4    3   2   0
+//  [     ticket     ][spare][ B ][CT ][ F ][ W ][ J ][TP ][ P ][ I ][ C ][WP ][phase]
 //
 //  phase  what the task is doing; `active` covers RUNNABLE and RUNNING, which only its owner tells apart (see task.hpp)
 //  WP     wake pending: somebody wanted to wake it while it was PARKING
@@ -9,6 +9,8 @@
 //  P      the permit of unpark; sticky, one            TP  this wait takes a permit (park_if)
 //  J      somebody waits on the join list              W   the result is wanted: a handle exists
 //  F      forgiven: an exception dropped the handle, so one that the task ends with does not end the process
+//  CT     the cancellation is meant for the task as a whole, not only for a scope that it has open (then C goes with it)
+//  B      somebody bridges cancellation to a std::stop_token (wait/stop_bridge.hpp)
 //  ticket numbers the waits; never reset, not even when the record is recycled
 //
 // S1. Every change but the owner's own steps is a compare-exchange of the whole word, so "ticket still valid" and
@@ -16,6 +18,8 @@
 // S2. PARKED is left by exactly one winner: wake, cancel, permit race on that one CAS.     model/two_wakers
 // S3. A waker that meets PARKING only leaves WP; commit_park then makes the claim itself.  model/park
 // S4. C and P may be set in any phase and are seen by begin_park, a read-modify-write.     model/cancel, model/permit
+//     C without CT is taken back by the task itself when it leaves the scope; a cancellation that comes at the same time
+//     stays.                                                                  model/scope, test scope/nested_*
 // S5. A result has one keeper: the handle if it outlives finish(), else the finisher.      model/join
 #pragma once
 
@@ -57,6 +61,8 @@ class state_word {
   static constexpr std::uint64_t has_joiners = 1u << 8;
   static constexpr std::uint64_t wanted = 1u << 9;
   static constexpr std::uint64_t forgiven = 1u << 10;
+  static constexpr std::uint64_t cancel_task = 1u << 11;
+  static constexpr std::uint64_t bridged = 1u << 12;
   static constexpr int ticket_shift = 16;
   static constexpr std::uint64_t one_ticket = std::uint64_t{1} << ticket_shift;
   static constexpr std::uint64_t ticket_mask = ~(one_ticket - 1);
@@ -114,6 +120,23 @@ class state_word {
     return true;
   }
 
+  // The scope for which it was requested is left. What the scopes around it want the caller asks next: whoever cancels one of
+  // them notes it there first and then sets C here, so either we see the note or the bit is set after this.
+  void withdraw_cancel() noexcept {
+    std::uint64_t w = peek();
+    // acquire pairs with the release in set_sticky(): the note of a canceller whose bit we take away is seen.
+    while ((w & cancel_task) == 0 &&
+           !word_.compare_exchange_weak(w, w & ~cancel_requested, base::order<"state.withdraw_cancel">(base::acq_rel),
+                                        base::relaxed)) {}
+  }
+  // From now on whoever requests cancellation tells the bridge. True: it has been requested before.
+  [[nodiscard]] bool bridge() noexcept {
+    // acquire as in begin_park(); release pairs with the acquire in set_sticky(): the canceller finds the bridge.
+    return (word_.fetch_or(bridged, base::order<"state.bridge">(base::acq_rel)) & cancel_requested) != 0;
+  }
+  void unbridge() noexcept { word_.fetch_and(~bridged, base::relaxed); }
+  [[nodiscard]] bool is_bridged() const noexcept { return (peek() & bridged) != 0; }
+
   // --- the committing stack --------------------------------------------------------------------------------------
   // PARKING -> PARKED; true. Or, when a wake came meanwhile, straight to RUNNABLE; false: the caller enqueues it (S3).
   [[nodiscard]] bool commit_park() noexcept {
@@ -147,7 +170,11 @@ class state_word {
     }
   }
 
-  [[nodiscard]] wake_result request_cancel() noexcept { return set_sticky(cancel_requested, interruptible); }
+  [[nodiscard]] wake_result request_cancel() noexcept {
+    return set_sticky(cancel_requested | cancel_task, interruptible);
+  }
+  // For as long as the task has a certain scope open: see withdraw_cancel().
+  [[nodiscard]] wake_result request_cancel_of_scope() noexcept { return set_sticky(cancel_requested, interruptible); }
   [[nodiscard]] wake_result grant_permit() noexcept { return set_sticky(permit, takes_permit); }
 
   // --- the end ---------------------------------------------------------------------------------------------------

@@ -43,9 +43,10 @@ enum class wake_reason : std::uint8_t { none, data, closed, timeout, cancelled, 
   return static_cast<std::uint32_t>(value >> 8);
 }
 
-// Something that can be parked and woken: a task, or an outside thread. It has the word, and knows how to go on.
+// Something that can be parked and woken: a task, or an outside thread. It has the word, and knows how to go on. Or an alarm
+// (sched/alarm.hpp), which a timer calls.
 struct parkable {
-  enum class kind : std::uint8_t { fiber, thread };
+  enum class kind : std::uint8_t { fiber, thread, alarm };
 
   parkable(kind k, phase p, ticket first) noexcept : word(p, first), what(k) {}
   parkable(const parkable&) = delete;
@@ -73,6 +74,11 @@ struct wait_site {
   base::atomic<const void*> object{nullptr};
 };
 
+// Of record::extras.
+inline constexpr std::uint8_t has_heap_body = 1;
+inline constexpr std::uint8_t has_locals = 2;
+inline constexpr std::uint8_t has_kin = 4;  // a child of a scope: its body begins with a detail::kin
+
 inline constexpr std::size_t record_size = 384;
 using detail::name_capacity;
 inline constexpr std::size_t name_words = name_capacity / sizeof(std::uint64_t);
@@ -94,7 +100,7 @@ struct alignas(base::cache_line) record : parkable, detail::task_head {
   exception_state exceptions;
   base::atomic<run_state> running{run_state::none};
   std::uint8_t shields = 0;
-  bool heap_body = false;
+  std::uint8_t extras = 0;  // what must be looked after at the end; mostly nothing
   std::uint8_t body_alignment_log2 = 0;  // of a heap body
   base::atomic<std::uint32_t> references{0};
   sched::scheduler* owner = nullptr;  // the runtime it belongs to
@@ -106,8 +112,8 @@ struct alignas(base::cache_line) record : parkable, detail::task_head {
   // --- third line on ---
   static constexpr std::size_t inline_capacity = 104;
   alignas(16) std::byte inline_body[inline_capacity];
-  void* locals = nullptr;  // room: task-local values
-  void* scope = nullptr;  // room: scope link
+  detail::local_binding* locals = nullptr;  // innermost task-local value
+  void* scopes = nullptr;  // innermost scope that the task has open (scope/core.hpp)
   void* dispatcher = nullptr;  // room: dispatcher
   // --- fifth line ---
   // For the one timer of sleep_until. Here and not in the sleeper's frame: whoever fires a thousand timers would otherwise

@@ -1,8 +1,10 @@
 #include "time/wheel.hpp"
 
 #include <bit>
+#include <new>
 
 #include "base/clock.hpp"
+#include "sched/alarm.hpp"
 #include "sched/worker.hpp"
 
 namespace weft::inline v1::time {
@@ -63,7 +65,7 @@ void wheel::publish_earliest() noexcept {
 std::size_t wheel::fire(base::time_ns now, sched::worker& on, std::size_t most) noexcept {
   const std::uint64_t until = static_cast<std::uint64_t>(now) >> tick_shift;
   sched::chain<task::record> tasks;
-  wait::node* threads = nullptr;
+  wait::node* others = nullptr;  // threads and alarms
   std::size_t woken = 0;
   bool all = true;
   lock_.acquire();
@@ -87,13 +89,14 @@ std::size_t wheel::fire(base::time_ns now, sched::worker& on, std::size_t most) 
       // Compared with `until`, not with this slot's tick: what is due anyway need not move down a level first.
       if (entry_of(*n).tick > until || woken == most) {
         place(entry_of(*n));
-      } else if (base::check<"wheel.claim">(wait::claim(*n, task::wake_reason::data))) {
+      } else if (n->who->what == task::parkable::kind::alarm ||
+                 base::check<"wheel.claim">(wait::claim(*n, task::wake_reason::data))) {
         ++woken;
         if (n->who->what == task::parkable::kind::fiber) {
           tasks.push_back(static_cast<task::record*>(n->who));
         } else {
-          n->next = threads;
-          threads = n;
+          n->next = others;
+          others = n;
         }
       }
     }
@@ -103,12 +106,29 @@ std::size_t wheel::fire(base::time_ns now, sched::worker& on, std::size_t most) 
   publish_earliest();
   lock_.release();
   on.accept_woken_batch(std::move(tasks));
-  while (threads != nullptr) {
-    wait::node* next = threads->next;
-    wait::resume(*threads->who);
-    threads = next;
+  while (others != nullptr) {
+    wait::node* next = others->next;
+    wait::resume(*others->who);
+    others = next;
   }
   return woken;
+}
+
+void wheel::set(sched::alarm& a, base::time_ns when) noexcept {
+  static_assert(sizeof(entry) <= sizeof a.timer_room);
+  entry& t = *::new (a.timer_room) entry;
+  t.waiter.who = &a;
+  t.deadline = when;
+  base::lock_guard guard(lock_);
+  insert(t);
+}
+
+bool wheel::clear(sched::alarm& a) noexcept {
+  entry& t = *std::launder(reinterpret_cast<entry*>(a.timer_room));
+  base::lock_guard guard(lock_);
+  const bool prevented = t.waiter.linked;
+  remove(t);
+  return prevented;
 }
 
 }  // namespace weft::inline v1::time

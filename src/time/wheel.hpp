@@ -27,6 +27,9 @@ class wheel final : public sched::timer_source {
   [[nodiscard]] base::time_ns next_deadline() const noexcept override { return next_.load(base::acquire); }
   std::size_t fire(base::time_ns now, sched::worker& on, std::size_t most = SIZE_MAX) noexcept override;
 
+  void set(sched::alarm& a, base::time_ns when) noexcept override;
+  [[nodiscard]] bool clear(sched::alarm& a) noexcept override;
+
   void lock() noexcept { lock_.acquire(); }
   void unlock() noexcept { lock_.release(); }
   // With the lock.

@@ -3,7 +3,9 @@
 #include <exception>
 
 #include "base/static_init.hpp"
+#include "sched/alarm.hpp"
 #include "sched/scheduler.hpp"
+#include "wait/stop_bridge.hpp"
 #include "wait/thread_waiter.hpp"
 #include <weft/cancelled.hpp>
 
@@ -24,10 +26,11 @@ record* current_task() noexcept {
 }
 
 void resume(task::parkable& who) noexcept {
-  if (who.what == task::parkable::kind::fiber)
-    sched::scheduler::schedule(static_cast<record*>(&who));
-  else
-    static_cast<thread_waiter&>(who).signal();
+  switch (who.what) {
+    case task::parkable::kind::fiber: return sched::scheduler::schedule(static_cast<record*>(&who));
+    case task::parkable::kind::thread: return static_cast<thread_waiter&>(who).signal();
+    case task::parkable::kind::alarm: return static_cast<sched::alarm&>(who).ring();
+  }
 }
 
 void resume_joiner(task::parkable& who) noexcept {
@@ -38,7 +41,11 @@ void resume_joiner(task::parkable& who) noexcept {
 }
 
 void cancel(record& t) noexcept {
-  if (t.word.request_cancel() != task::wake_result::claimed) return;
+  const bool claimed = t.word.request_cancel() == task::wake_result::claimed;
+  // Before it is woken, and so while its bridges stand: after that it may be gone but for the caller's reference.
+  if (t.word.is_bridged()) [[unlikely]]
+    tell_bridges(t);
+  if (!claimed) return;
   t.wake_value = static_cast<std::uint64_t>(wake_reason::cancelled);
   sched::scheduler::schedule(&t);
 }

@@ -36,6 +36,7 @@ class result {
     if (holds_ == content::error) std::rethrow_exception(take_error());
     return std::move(value_);
   }
+  [[nodiscard]] std::exception_ptr error() const noexcept { return holds_ == content::error ? error_ : nullptr; }
   [[nodiscard]] std::exception_ptr take_error() noexcept {
     std::exception_ptr e = holds_ == content::error ? std::move(error_) : nullptr;
     clear();
@@ -70,6 +71,7 @@ class result<R> {
   }
   void set_error(std::exception_ptr e) noexcept { pointer_.set_error(std::move(e)); }
   [[nodiscard]] R take() { return static_cast<R>(*pointer_.take()); }
+  [[nodiscard]] std::exception_ptr error() const noexcept { return pointer_.error(); }
   [[nodiscard]] std::exception_ptr take_error() noexcept { return pointer_.take_error(); }
 
  private:
@@ -87,6 +89,7 @@ class result<void> {
   void take() {
     if (error_ != nullptr) std::rethrow_exception(take_error());
   }
+  [[nodiscard]] std::exception_ptr error() const noexcept { return error_; }
   [[nodiscard]] std::exception_ptr take_error() noexcept { return std::exchange(error_, nullptr); }
 
  private:

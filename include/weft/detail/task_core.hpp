@@ -20,6 +20,7 @@ class scheduler;
 namespace detail {
 
 struct task_head {};  // the core's record derives from it
+struct local_binding;  // task_local.hpp
 
 inline constexpr std::size_t name_capacity = 32;  // with the end
 

@@ -1,0 +1,72 @@
+// The end of a task as something to wait for.
+#pragma once
+
+#include <cstdint>
+
+#include <weft/detail/task_core.hpp>
+#include <weft/detail/waitable.hpp>
+#include <weft/select.hpp>
+
+namespace weft::inline v1::detail {
+
+// Holds a reference to the task.
+class WEFT_API join_operation final : public wait::waitable {
+ public:
+  explicit join_operation(task_head* t) noexcept : task_(t) {
+    if (t != nullptr) add_reference(t);
+  }
+  join_operation(const join_operation& other) noexcept : join_operation(other.task_) {}
+  join_operation& operator=(const join_operation&) = delete;
+  ~join_operation() {
+    if (task_ != nullptr) drop_reference(task_);
+  }
+
+  bool try_complete() noexcept override { return is_finished(task_); }
+  bool publish(wait::node& n) noexcept override;
+  void unpublish(wait::node& n) noexcept override;
+  void lock() noexcept override;
+  void unlock() noexcept override;
+  [[nodiscard]] std::uintptr_t order_key() const noexcept override;
+  [[nodiscard]] const char* reason() const noexcept override { return "join"; }
+  [[nodiscard]] const void* object() const noexcept override { return task_; }
+  [[nodiscard]] task_head* task() const noexcept { return task_; }
+
+ private:
+  task_head* task_;
+};
+
+// ~handle: the task has ended. Leaves its result.
+class end_arm final : public select_arm {
+ public:
+  explicit end_arm(task_head* t) noexcept : operation_(t) {}
+  end_arm(const end_arm& other) noexcept : select_arm(other), operation_(other.operation_) {}
+  end_arm& operator=(const end_arm&) = delete;
+
+  [[nodiscard]] wait::arm prepare() noexcept override {
+    return operation_.task() == nullptr ? wait::arm{} : wait::arm{&operation_, &node_};
+  }
+  [[nodiscard]] bool complete() noexcept override { return true; }
+
+ private:
+  join_operation operation_;
+  wait::node node_;
+};
+
+// handle.on_join(f): takes the result and calls f with it. What the task threw, the select throws.
+template <class Handle, class F>
+class join_arm final : public select_arm {
+ public:
+  join_arm(Handle& h, task_head* t, F f) : handle_(&h), end_(t), f_(std::move(f)) {}
+  [[nodiscard]] wait::arm prepare() noexcept override { return end_.prepare(); }
+  [[nodiscard]] bool complete() override {
+    handle_->tell(f_);
+    return true;
+  }
+
+ private:
+  Handle* handle_;
+  end_arm end_;
+  F f_;
+};
+
+}  // namespace weft::inline v1::detail

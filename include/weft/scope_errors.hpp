@@ -1,0 +1,41 @@
+// How a scope can end other than well.
+#pragma once
+
+#include <cstddef>
+#include <exception>
+#include <memory>
+#include <span>
+#include <stdexcept>
+#include <vector>
+
+#include <weft/detail/config.hpp>
+
+namespace weft::inline v1 {
+
+// A spawn into a scope that has ended. The callable was not run.
+class WEFT_API scope_closed : public std::runtime_error {
+ public:
+  scope_closed();
+  ~scope_closed() override;
+};
+
+// The scope was cancelled, by cancel(), its deadline or its stop_token, and its body was cut short by that: there is no result.
+class WEFT_API scope_cancelled : public std::runtime_error {
+ public:
+  scope_cancelled();
+  ~scope_cancelled() override;
+};
+
+// Everything that was thrown in a scope that collects failures, in the order in which it happened; what() tells of the first.
+class WEFT_API scope_failures : public std::runtime_error {
+ public:
+  explicit scope_failures(std::vector<std::exception_ptr> all);
+  ~scope_failures() override;
+
+  [[nodiscard]] std::span<const std::exception_ptr> all() const noexcept { return *all_; }
+
+ private:
+  std::shared_ptr<const std::vector<std::exception_ptr>> all_;  // exceptions are copied without throwing
+};
+
+}  // namespace weft::inline v1

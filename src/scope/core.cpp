@@ -1,0 +1,239 @@
+#include "scope/core.hpp"
+
+#include <utility>
+
+#include "sched/worker.hpp"
+#include "wait/stop_bridge.hpp"
+#include <weft/cancelled.hpp>
+#include <weft/scope_errors.hpp>
+
+namespace weft::inline v1::detail {
+namespace {
+
+task::record& record_of(const kin& child) noexcept { return *static_cast<task::record*>(child.task); }
+
+void link(kin*& first, kin& child) noexcept {
+  child.previous = nullptr;
+  child.next = first;
+  if (first != nullptr) first->previous = &child;
+  first = &child;
+}
+
+void unlink(kin*& first, kin& child) noexcept {
+  (child.previous == nullptr ? first : child.previous->next) = child.next;
+  if (child.next != nullptr) child.next->previous = child.previous;
+}
+
+}  // namespace
+
+// The owner's wait for the last child.
+class scope_core::drained final : public wait::waitable {
+ public:
+  explicit drained(scope_core& s) noexcept : scope_(s) {}
+
+  // Never without the lock: the child that ended last still holds it, and nobody waits for that child.
+  bool try_complete() noexcept override { return false; }
+  bool try_locked() noexcept override {
+    if (scope_.live_ != 0) return false;
+    scope_.closed_ = true;  // G2
+    return true;
+  }
+  bool publish(wait::node& n) noexcept override {
+    scope_.waiter_ = &n;
+    return true;
+  }
+  void unpublish(wait::node&) noexcept override { scope_.waiter_ = nullptr; }
+  void lock() noexcept override { scope_.lock_.acquire(); }
+  void unlock() noexcept override { scope_.lock_.release(); }
+  [[nodiscard]] std::uintptr_t order_key() const noexcept override {
+    return reinterpret_cast<std::uintptr_t>(&scope_.lock_);
+  }
+  [[nodiscard]] const char* reason() const noexcept override { return "end of scope"; }
+  [[nodiscard]] const void* object() const noexcept override { return &scope_; }
+
+ private:
+  scope_core& scope_;
+};
+
+scope_core::scope_core(task::record& owner, failures policy, std::source_location where)
+    : owner_(owner),
+      scheduler_(*owner.owner),
+      where_(where),
+      policy_(policy) {}
+
+void scope_core::drop_reference() noexcept {
+  // acq_rel: whoever frees it has seen what the others did with it.
+  if (references_.fetch_sub(1, base::acq_rel) == 1) delete this;
+}
+
+// ---- the owner -----------------------------------------------------------------------------------------------------
+
+void scope_core::open() {
+  outer_ = static_cast<scope_core*>(owner_.scopes);
+  owner_.scopes = this;
+}
+
+void scope_core::cancel_on(const std::stop_token& stop) {
+  if (stop.stop_possible()) stop_.emplace(stop, canceller{this});
+}
+
+void scope_core::drain() {
+  drained all_ended(*this);
+  wait::node n;
+  // Once the children are told there is nothing a cancellation could add.
+  while (wait::fiber_wait(all_ended, n, {.interruptible = !is_cancelled(), .where = where_}) ==
+         wait::outcome::cancelled)
+    cancel();
+}
+
+// Closed: nobody cancels it any more.
+void scope_core::leave() noexcept {
+  stop_.reset();
+  if (alarm_set_in_ != nullptr && alarm_set_in_->clear(*this)) drop_reference();
+  owner_.scopes = outer_;
+  if (!is_cancelled()) return;
+  owner_.word.withdraw_cancel();
+  for (const scope_core* s = outer_; s != nullptr; s = s->outer_)
+    if (s->is_cancelled()) return (void)owner_.word.request_cancel_of_scope();
+}
+
+std::exception_ptr scope_core::take_failure() {
+  if (policy_ == failures::collect && !all_.empty()) return std::make_exception_ptr(scope_failures(std::move(all_)));
+  return std::exchange(first_, nullptr);
+}
+
+// ---- anybody -------------------------------------------------------------------------------------------------------
+
+bool scope_core::admit(kin& child) {
+  task::record& t = record_of(child);
+  base::lock_guard guard(lock_);
+  if (closed_) return false;
+  // Room for what it may throw, since failed() cannot say that there is none.
+  if (policy_ == failures::collect && all_.capacity() < all_.size() + live_ + 2)
+    all_.reserve(2 * (all_.size() + live_ + 2));
+  child.of = this;
+  t.extras |= task::has_kin;
+  t.word.spawned();  // before somebody may find it and set bits in its word
+  link(children_, child);
+  ++live_;
+  if (is_cancelled()) (void)t.word.request_cancel();
+  return true;
+}
+
+bool scope_core::reserve() noexcept {
+  base::lock_guard guard(lock_);
+  if (!closed_) ++live_;
+  return !closed_;
+}
+
+void scope_core::cancel(cause why) noexcept {
+  sched::chain<task::record> woken;
+  kin* bridged = nullptr;
+  bool owner_bridged = false;
+  {
+    base::lock_guard guard(lock_);
+    if (closed_ || is_cancelled()) return;
+    // relaxed: the read-modify-write of each word orders it (G4).
+    cancelled_.store(true, base::relaxed);
+    children_timed_out_ = why == cause::deadline && live_ != 0;
+    for (kin* child = children_; child != nullptr; child = child->next) {
+      task::record& t = record_of(*child);
+      if (t.word.request_cancel() == task::wake_result::claimed) {
+        t.wake_value = task::wake_value(task::wake_reason::cancelled, 0);
+        woken.push_back(&t);
+      }
+      if (t.word.is_bridged()) [[unlikely]] {
+        sched::add_reference(&t);
+        child->told = std::exchange(bridged, child);
+      }
+    }
+    if (owner_.word.request_cancel_of_scope() == task::wake_result::claimed) {
+      owner_.wake_value = task::wake_value(task::wake_reason::cancelled, 0);
+      woken.push_back(&owner_);
+    }
+    owner_bridged = owner_.word.is_bridged();
+    if (owner_bridged) sched::add_reference(&owner_);
+  }
+  task::record& owner = owner_;  // the scope may be gone once its tasks run
+  sched::scheduler::schedule_all(std::move(woken));
+  while (bridged != nullptr) {
+    task::record& t = record_of(*bridged);
+    bridged = bridged->told;
+    wait::tell_bridges(t);
+    sched::drop_reference(&t);
+  }
+  if (owner_bridged) {
+    wait::tell_bridges(owner);
+    sched::drop_reference(&owner);
+  }
+}
+
+void scope_core::cancel_at(base::time_ns when) {
+  sched::worker* w = sched::this_worker();
+  if (w == nullptr || &w->owner() != &scheduler_)
+    throw_usage("the deadline of a scope is set by a task of its runtime, not from outside");
+  {
+    base::lock_guard guard(lock_);
+    if (closed_ || (alarm_set_in_ != nullptr && !alarm_set_in_->clear(*this))) return;
+    if (alarm_set_in_ == nullptr) add_reference();  // the alarm's
+    alarm_set_in_ = &w->timers();
+    alarm_set_in_->set(*this, when);
+  }
+  scheduler_.ensure_watched();
+}
+
+void scope_core::ring() noexcept {
+  cancel(cause::deadline);
+  drop_reference();
+}
+
+// ---- family --------------------------------------------------------------------------------------------------------
+
+void scope_core::failed(std::exception_ptr why) noexcept {
+  // A child that finds another one cancelled, because the scope was, adds nothing.
+  const auto echoes = [&] {
+    if (!is_cancelled()) return false;
+    try {
+      std::rethrow_exception(why);
+    } catch (const task_cancelled&) {
+      return true;
+    } catch (...) {
+      return false;
+    }
+  };
+  if (echoes()) return;
+  {
+    base::lock_guard guard(lock_);
+    if (policy_ == failures::collect) {
+      all_.push_back(std::move(why));
+      return;
+    }
+    if (first_ == nullptr) first_ = std::move(why);
+  }
+  cancel();
+}
+
+// The last one to leave wakes the owner, and is not heard of again: after the lock only the owner's record is touched, which is
+// ours by the claim.
+task::parkable* scope_core::one_less() noexcept {
+  if (--live_ != 0 || waiter_ == nullptr || !wait::claim(*waiter_, task::wake_reason::data)) return nullptr;
+  closed_ = true;  // G2
+  return std::exchange(waiter_, nullptr)->who;
+}
+
+void scope_core::ended(kin& child) noexcept {
+  lock_.acquire();
+  unlink(children_, child);
+  task::parkable* owner = one_less();
+  lock_.release();
+  if (owner != nullptr) wait::resume_joiner(*owner);
+}
+
+void scope_core::release() noexcept {
+  lock_.acquire();
+  task::parkable* owner = one_less();
+  lock_.release();
+  if (owner != nullptr) wait::resume_joiner(*owner);
+}
+
+}  // namespace weft::inline v1::detail

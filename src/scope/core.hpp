@@ -1,0 +1,97 @@
+// One scope: the tasks that were spawned into it, the task that has it open, and what goes wrong.
+//
+// G1. A child is linked before it can run and unlinked after its result, if nobody wants it, is gone. The owner leaves only when
+//     none is linked, so no child outlives the scope.                              model/scope, test scope/children_*
+// G2. Closed and "none is linked" are one decision under the lock: a spawn is either counted or refused. model/scope
+// G3. Cancelling notes it here, then sets the bit in each child's word and in the owner's, all under the lock. Who is admitted
+//     later is cancelled at birth.                                                 model/scope, test scope/cancel_*
+// G4. The owner's bit is its own for as long as the scope is open: it takes the bit back when it leaves, and asks the scopes
+//     around this one (state.hpp S4).                                              model/scope, test scope/nested_*
+// G5. Nothing of the user's runs under the lock: exceptions are dropped, tasks woken and stop_tokens told after it.
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <optional>
+#include <source_location>
+#include <stop_token>
+#include <vector>
+
+#include "base/atomic.hpp"
+#include "base/lock.hpp"
+#include "sched/alarm.hpp"
+#include "sched/chain.hpp"
+#include "sched/scheduler.hpp"
+#include "task/task.hpp"
+#include "wait/fiber_wait.hpp"
+#include <weft/detail/kin.hpp>
+#include <weft/detail/scope_core.hpp>
+
+namespace weft::inline v1::detail {
+
+class scope_core final : public family, private sched::alarm {
+ public:
+  scope_core(task::record& owner, failures policy, std::source_location where);
+
+  void add_reference() noexcept { references_.fetch_add(1, base::relaxed); }
+  void drop_reference() noexcept;
+
+  [[nodiscard]] sched::scheduler& scheduler() const noexcept { return scheduler_; }
+  [[nodiscard]] bool is_cancelled() const noexcept { return cancelled_.load(base::relaxed); }
+
+  // --- the owner --------------------------------------------------------------------------------------------------
+  void open();
+  void cancel_on(const std::stop_token& stop);
+  void drain();  // cancels when the owner is cancelled
+  void leave() noexcept;
+  [[nodiscard]] std::exception_ptr take_failure();
+  [[nodiscard]] bool children_timed_out() const noexcept { return children_timed_out_; }
+  [[nodiscard]] task::record& owner() const noexcept { return owner_; }
+
+  // --- anybody ----------------------------------------------------------------------------------------------------
+  // False: the scope has ended. Throws std::bad_alloc.
+  [[nodiscard]] bool admit(kin& child);
+  // A place without a child: while it is taken the scope does not end. False: it has.
+  [[nodiscard]] bool reserve() noexcept;
+  void release() noexcept;
+  enum class cause : std::uint8_t { request, deadline };
+  void cancel(cause why = cause::request) noexcept;
+  void cancel_at(base::time_ns when);  // by a task of this runtime
+
+  // --- family -----------------------------------------------------------------------------------------------------
+  void failed(std::exception_ptr why) noexcept override;
+  void ended(kin& child) noexcept override;
+
+ private:
+  class drained;
+
+  void ring() noexcept override;
+  [[nodiscard]] task::parkable* one_less() noexcept;
+
+  task::record& owner_;
+  sched::scheduler& scheduler_;
+  scope_core* outer_ = nullptr;  // of those that the owner has open
+  const std::source_location where_;
+  const failures policy_;
+  base::atomic<std::uint32_t> references_{1};
+  base::atomic<bool> cancelled_{false};  // written under the lock
+
+  base::lock lock_;
+  // Under the lock:
+  bool closed_ = false;
+  bool children_timed_out_ = false;
+  kin* children_ = nullptr;
+  std::size_t live_ = 0;  // children and reservations
+  wait::node* waiter_ = nullptr;  // the owner, once it has nothing to do but wait
+  std::exception_ptr first_;
+  std::vector<std::exception_ptr> all_;  // failures::collect
+  sched::timer_source* alarm_set_in_ = nullptr;
+
+  struct canceller {
+    scope_core* scope;
+    void operator()() const noexcept { scope->cancel(); }
+  };
+  std::optional<std::stop_callback<canceller>> stop_;
+};
+
+}  // namespace weft::inline v1::detail

@@ -1,0 +1,15 @@
+// Who requests the cancellation of a task whose word says `bridged` tells its stop_on_cancel objects.
+//
+// B1. The bridge is in its bucket before the bit is set, and both sides change the same word: a canceller that comes before
+//     the bit is seen by bridge(), one that comes after it sees the bit.                test wait/stop_bridge_*
+// B2. A source is copied under the bucket's lock and stopped without it: callbacks are the user's code.
+#pragma once
+
+#include "task/task.hpp"
+
+namespace weft::inline v1::wait {
+
+// By whoever requested cancellation; holds a reference.
+void tell_bridges(task::record& t) noexcept;
+
+}  // namespace weft::inline v1::wait
