@@ -35,7 +35,7 @@ class scope_core::drained final : public wait::waitable {
   bool try_complete() noexcept override { return false; }
   bool try_locked() noexcept override {
     if (scope_.live_ != 0) return false;
-    scope_.closed_ = true;  // G2
+    base::step<"scope.close.at_once">([&] { scope_.closed_ = true; });  // G2
     return true;
   }
   bool publish(wait::node& n) noexcept override {
@@ -94,7 +94,7 @@ void scope_core::leave() noexcept {
   if (!is_cancelled()) return;
   owner_.word.withdraw_cancel();
   for (const scope_core* s = outer_; s != nullptr; s = s->outer_)
-    if (s->is_cancelled()) return (void)owner_.word.request_cancel_of_scope();
+    if (base::check<"scope.leave.outer">(s->is_cancelled())) return (void)owner_.word.request_cancel_of_scope();
 }
 
 std::exception_ptr scope_core::take_failure() {
@@ -107,7 +107,7 @@ std::exception_ptr scope_core::take_failure() {
 bool scope_core::admit(kin& child) {
   task::record& t = record_of(child);
   base::lock_guard guard(lock_);
-  if (closed_) return false;
+  if (base::check<"scope.admit.closed">(closed_)) return false;
   // Room for what it may throw, since failed() cannot say that there is none.
   if (policy_ == failures::collect && all_.capacity() < all_.size() + live_ + 2)
     all_.reserve(2 * (all_.size() + live_ + 2));
@@ -116,7 +116,7 @@ bool scope_core::admit(kin& child) {
   t.word.spawned();  // before somebody may find it and set bits in its word
   link(children_, child);
   ++live_;
-  if (is_cancelled()) (void)t.word.request_cancel();
+  if (base::check<"scope.admit.cancelled">(is_cancelled())) (void)t.word.request_cancel();
   return true;
 }
 
@@ -132,7 +132,7 @@ void scope_core::cancel(cause why) noexcept {
   bool owner_bridged = false;
   {
     base::lock_guard guard(lock_);
-    if (closed_ || is_cancelled()) return;
+    if (base::check<"scope.cancel.closed">(closed_) || is_cancelled()) return;
     // relaxed: the read-modify-write of each word orders it (G4).
     cancelled_.store(true, base::relaxed);
     children_timed_out_ = why == cause::deadline && live_ != 0;
@@ -217,7 +217,7 @@ void scope_core::failed(std::exception_ptr why) noexcept {
 // ours by the claim.
 task::parkable* scope_core::one_less() noexcept {
   if (--live_ != 0 || waiter_ == nullptr || !wait::claim(*waiter_, task::wake_reason::data)) return nullptr;
-  closed_ = true;  // G2
+  base::step<"scope.close.by_the_last">([&] { closed_ = true; });  // G2
   return std::exchange(waiter_, nullptr)->who;
 }
 

@@ -132,7 +132,7 @@ class state_word {
   // From now on whoever requests cancellation tells the bridge. True: it has been requested before.
   [[nodiscard]] bool bridge() noexcept {
     // acquire as in begin_park(); release pairs with the acquire in set_sticky(): the canceller finds the bridge.
-    return (word_.fetch_or(bridged, base::order<"state.bridge">(base::acq_rel)) & cancel_requested) != 0;
+    return (word_.fetch_or(bridged, base::acq_rel) & cancel_requested) != 0;
   }
   void unbridge() noexcept { word_.fetch_and(~bridged, base::relaxed); }
   [[nodiscard]] bool is_bridged() const noexcept { return (peek() & bridged) != 0; }

@@ -1,6 +1,6 @@
 // The end of a task: join, finish, detach, recycle (src/wait/join.*, handle.cpp, thread_waiter.cpp, sched/reference.cpp,
 // task/state.hpp).
-// sources: wait/fiber_wait.cpp wait/permit.cpp wait/thread_waiter.cpp wait/join.cpp wait/handle.cpp wait/errors.cpp task/state.cpp sched/reference.cpp
+// sources: wait/fiber_wait.cpp wait/stop_bridge.cpp wait/permit.cpp wait/thread_waiter.cpp wait/join.cpp wait/handle.cpp wait/errors.cpp task/state.cpp sched/reference.cpp task/locals.cpp
 // abstract lock
 // abstract scheduler
 //

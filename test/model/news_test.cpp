@@ -1,5 +1,5 @@
 // The waiting half of oneshot, broadcast and watch (src/chan/news).
-// sources: chan/news.cpp sched/environment.cpp wait/fiber_wait.cpp wait/thread_waiter.cpp wait/join.cpp wait/errors.cpp task/state.cpp sched/reference.cpp
+// sources: chan/news.cpp sched/environment.cpp wait/fiber_wait.cpp wait/stop_bridge.cpp wait/thread_waiter.cpp wait/join.cpp wait/errors.cpp task/state.cpp sched/reference.cpp task/locals.cpp
 // abstract lock
 // abstract scheduler
 //

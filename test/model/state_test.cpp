@@ -1,5 +1,5 @@
 // The state word itself, without the wait layer (src/task/state.hpp).
-// sources: task/state.cpp wait/join.cpp wait/fiber_wait.cpp wait/thread_waiter.cpp sched/reference.cpp
+// sources: task/state.cpp wait/join.cpp wait/fiber_wait.cpp wait/stop_bridge.cpp wait/errors.cpp wait/thread_waiter.cpp sched/reference.cpp task/locals.cpp
 // abstract lock
 // abstract scheduler
 //

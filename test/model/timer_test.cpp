@@ -1,5 +1,5 @@
 // Timers (src/time/wheel.*, sleep.cpp) against cancel and wake, over the real fiber_wait and claim (src/wait).
-// sources: time/wheel.cpp time/sleep.cpp wait/fiber_wait.cpp wait/thread_waiter.cpp wait/join.cpp task/state.cpp sched/reference.cpp
+// sources: time/wheel.cpp time/sleep.cpp wait/fiber_wait.cpp wait/stop_bridge.cpp wait/errors.cpp wait/thread_waiter.cpp wait/join.cpp task/state.cpp sched/reference.cpp task/locals.cpp
 // abstract lock
 // abstract scheduler
 //

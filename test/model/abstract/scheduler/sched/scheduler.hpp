@@ -13,6 +13,9 @@ class scheduler {
  public:
   static void schedule(record* t) noexcept;
   static void schedule_joiner(record* t) noexcept { schedule(t); }
+  static void schedule_all(chain<record>&& claimed) noexcept {
+    while (record* t = claimed.pop_front()) schedule(t);
+  }
   void ensure_watched() noexcept {}
   void finish(record* t, task::phase how) noexcept;  // as in sched/scheduler.cpp
   [[nodiscard]] task::record_pool& records() noexcept { return records_; }

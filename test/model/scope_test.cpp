@@ -1,0 +1,258 @@
+// Scopes (src/scope/core.*): children's ends, spawns and cancellations against the owner that waits and leaves.
+// sources: scope/core.cpp scope/errors.cpp wait/fiber_wait.cpp wait/stop_bridge.cpp wait/errors.cpp wait/thread_waiter.cpp wait/join.cpp task/state.cpp sched/reference.cpp task/locals.cpp
+// abstract lock
+// abstract scheduler
+//
+// G1. The owner leaves when the last child has ended, is woken once, and what it frees then nobody touches.
+// G2. A spawn is counted or refused.
+// G3. Whoever is admitted to a cancelled scope, before or after, is cancelled.
+// G4. Leaving takes back the scope's own cancellation and no other.
+#include "event.hpp"
+#include "explore/explore.hpp"
+#include "fiber.hpp"
+#include "sched/scheduler.hpp"
+#include "scope/core.hpp"
+
+namespace base = weft::base;
+namespace task = weft::task;
+namespace wait = weft::wait;
+using explore::join_all;
+using explore::thread;
+using weft::detail::kin;
+using weft::detail::scope_core;
+using weft::sched::model_task;
+using weft::sched::worker;
+
+namespace {
+
+[[nodiscard]] bool is_cancelled(const task::record& t) {
+  return (t.word.peek() & task::state_word::cancel_requested) != 0;
+}
+
+// A child before its first step, and its place in the scope.
+struct offspring : model_task {
+  offspring() : model_task(false) {
+    word.reset_for_spawn(false);
+    place.task = this;
+  }
+  // What the scheduler does at the end of a task; the last that is heard of it.
+  void end() { place.of->ended(place); }
+  kin place;
+};
+
+scope_core* opened_by(task::record& owner) {
+  auto* s = new scope_core(owner, weft::failures::cancel_rest, {});
+  s->open();
+  return s;
+}
+
+void close(scope_core* s) {
+  s->drain();
+  s->leave();
+  s->drop_reference();
+}
+
+}  // namespace
+
+// req: W-4 LS-N1 W-3
+MODEL_TEST(scope_two_children_end_while_the_owner_waits, .preemptions = 4) {
+  model_task owner(false);
+  offspring first, second;
+  base::plain<int> done_by_first{0}, done_by_second{0};
+  scope_core* s = opened_by(owner);
+  model_assert(s->admit(first.place) && s->admit(second.place));
+  thread([&] {
+    done_by_first = 1;
+    first.end();
+  });
+  thread([&] {
+    done_by_second = 1;
+    second.end();
+  });
+  thread([&] {
+    worker::run(owner, [&] {
+      close(s);
+      model_assert(done_by_first == 1 && done_by_second == 1);
+    });
+  });
+  join_all();
+}
+
+// req: W-4 W-3
+MODEL_TEST(scope_spawn_against_close, .preemptions = -1) {
+  model_task owner(false);
+  offspring late;
+  base::plain<int> done{0};
+  scope_core* s = opened_by(owner);
+  s->add_reference();
+  base::atomic<bool> admitted{false};
+  thread([&] {
+    if (s->admit(late.place)) {
+      admitted.store(true, base::relaxed);
+      done = 1;
+      late.end();
+    }
+    s->drop_reference();
+  });
+  thread([&] {
+    worker::run(owner, [&] {
+      s->drain();
+      // Decided by now: a child that was admitted has ended.
+      if (admitted.load(base::relaxed)) model_assert(done == 1);
+      s->leave();
+      s->drop_reference();
+    });
+  });
+  join_all();
+}
+
+// req: W-4 W-3
+MODEL_TEST(scope_spawn_against_the_last_child, .preemptions = 4) {
+  model_task owner(false);
+  offspring first, late;
+  base::plain<int> done{0};
+  base::atomic<bool> admitted{false};
+  scope_core* s = opened_by(owner);
+  s->add_reference();
+  model_assert(s->admit(first.place));
+  thread([&] { first.end(); });
+  thread([&] {
+    if (s->admit(late.place)) {
+      admitted.store(true, base::relaxed);
+      done = 1;
+      late.end();
+    }
+    s->drop_reference();
+  });
+  thread([&] {
+    worker::run(owner, [&] {
+      s->drain();
+      if (admitted.load(base::relaxed)) model_assert(done == 1);
+      s->leave();
+      s->drop_reference();
+    });
+  });
+  join_all();
+}
+
+// req: W-4 W-3
+MODEL_TEST(scope_reservation_against_close, .preemptions = -1) {
+  model_task owner(false);
+  base::plain<bool> owner_is_there{true};
+  scope_core* s = opened_by(owner);
+  s->add_reference();
+  thread([&] {
+    if (s->reserve()) {
+      model_assert(owner_is_there);
+      s->release();
+    }
+    s->drop_reference();
+  });
+  thread([&] {
+    worker::run(owner, [&] {
+      close(s);
+      owner_is_there = false;
+    });
+  });
+  join_all();
+}
+
+// req: W-4 W-3 LS-P3
+MODEL_TEST(scope_cancel_against_spawn, .preemptions = -1) {
+  model_task owner(false);
+  offspring child;
+  scope_core* s = opened_by(owner);
+  thread([&] { s->cancel(); });
+  thread([&] { model_assert(s->admit(child.place)); });
+  join_all();
+  model_assert(is_cancelled(child) && is_cancelled(owner));
+  child.end();
+  worker::run(owner, [&] { close(s); });
+  model_assert(!is_cancelled(owner));
+}
+
+// req: W-4 W-3 LS-P3
+MODEL_TEST(scope_cancel_at_every_step_of_a_childs_wait, .preemptions = 4) {
+  model_task owner(false);
+  offspring child;
+  model::event never;
+  scope_core* s = opened_by(owner);
+  model_assert(s->admit(child.place));
+  s->add_reference();
+  thread([&] {
+    s->cancel();
+    s->drop_reference();
+  });
+  thread([&] {
+    worker::run(child, [&] {
+      wait::node n;
+      model_assert(wait::fiber_wait(never, n, {}) == wait::outcome::cancelled);
+      child.end();
+    });
+  });
+  thread([&] { worker::run(owner, [&] { close(s); }); });
+  join_all();
+  model_assert(!is_cancelled(owner));
+}
+
+// req: W-4 W-3 LS-P3
+MODEL_TEST(scope_owner_is_cancelled_while_it_waits, .preemptions = 4) {
+  model_task owner(false);
+  offspring child;
+  model::event never;
+  scope_core* s = opened_by(owner);
+  model_assert(s->admit(child.place));
+  thread([&] { wait::cancel(owner); });
+  thread([&] {
+    worker::run(child, [&] {
+      wait::node n;
+      model_assert(wait::fiber_wait(never, n, {}) == wait::outcome::cancelled);
+      child.end();
+    });
+  });
+  thread([&] { worker::run(owner, [&] { close(s); }); });
+  join_all();
+  model_assert(is_cancelled(owner));
+}
+
+// req: W-4 W-3
+MODEL_TEST(scope_outer_is_cancelled_while_the_inner_one_is_left, .preemptions = -1) {
+  model_task owner(false);
+  scope_core* outer = opened_by(owner);
+  scope_core* inner = opened_by(owner);
+  inner->cancel();
+  thread([&] { outer->cancel(); });
+  thread([&] { worker::run(owner, [&] { close(inner); }); });
+  join_all();
+  model_assert(is_cancelled(owner));
+  worker::run(owner, [&] { close(outer); });
+  model_assert(!is_cancelled(owner));
+}
+
+// req: W-4 W-3
+MODEL_TEST(scope_is_left_while_its_task_is_cancelled, .preemptions = -1) {
+  model_task owner(false);
+  scope_core* s = opened_by(owner);
+  s->cancel();
+  thread([&] { wait::cancel(owner); });
+  thread([&] { worker::run(owner, [&] { close(s); }); });
+  join_all();
+  model_assert(is_cancelled(owner));
+}
+
+// req: W-4 W-3
+MODEL_TEST(scope_is_cancelled_while_it_is_left, .preemptions = -1) {
+  model_task owner(false);
+  scope_core* s = opened_by(owner);
+  s->add_reference();
+  thread([&] {
+    s->cancel();
+    s->drop_reference();
+  });
+  thread([&] {
+    worker::run(owner, [&] { close(s); });
+    model_assert(!is_cancelled(owner));
+  });
+  join_all();
+  model_assert(!is_cancelled(owner));
+}
