@@ -9,6 +9,7 @@
 #include "channels.hpp"
 #include "kernel.hpp"
 #include "peer.hpp"
+#include "structure.hpp"
 
 namespace {
 
@@ -198,6 +199,9 @@ int main(int argc, char** argv) {
                        {"parallel_for", "ms", 10000000, parallel_for(10000)},
                        {"parallel_for_fine", "ms", 10000000, parallel_for(100)},
                        with_cpu(total_ms("timers", 100000, timers), "cpu_ns_per_sleep"),
+                       ns_per_op("scope_spawn", 1000000, weft_bench::scope_spawn),
+                       {"cancel_tree", "ns/task", 100000, weft_bench::cancel_tree},
+                       {"cancel_check", "ns", 1000000, weft_bench::cancel_check},
                        {"mem_parked", "bytes/task", 100000, mem_parked},
                        {"wake_latency", "us", 1000, wake_latency},
                        {"steal_latency", "us", 20000, steal_latency},
