@@ -1,0 +1,61 @@
+// Scopes: a search that asks several places, takes the first answer, gives up in time, and leaves nothing running.
+#include <weft/weft.hpp>
+
+#include <chrono>
+#include <cstdio>
+#include <stdexcept>
+#include <string>
+
+using namespace std::chrono_literals;
+
+namespace {
+
+const weft::task_local<std::string> request("none");
+
+std::string ask(const char* place, std::chrono::milliseconds takes) {
+  struct goodbye {
+    const char* place;
+    ~goodbye() { std::printf("  [%s] %s is done\n", request->c_str(), place); }
+  } at_the_end{place};
+  weft::sleep_for(takes);  // cancelled here, the destructor above runs
+  if (std::string_view(place) == "attic") throw std::runtime_error("the attic is on fire");
+  return place;
+}
+
+}  // namespace
+
+int main() {
+  return weft::run([] {
+    request.with("1", [] {
+      const auto first = weft::race([] { return ask("cellar", 500ms); }, [] { return ask("kitchen", 5ms); });
+      std::printf("found in the %s\n", first.c_str());  // the cellar has been left by now
+    });
+
+    request.with("2", [] {
+      const auto all = weft::with_timeout(20ms, [] {
+        return weft::join_all([] { return ask("hall", 1ms); }, [] { return ask("garden", 5s); });
+      });
+      std::printf("%s\n", all ? "searched everywhere" : "out of time");
+    });
+
+    request.with("3", [] {
+      try {
+        weft::with_scope([](weft::scope& s) {
+          s.spawn([] { ask("attic", 2ms); });
+          s.spawn([] { ask("garden", 5s); });  // cancelled when the attic fails
+          weft::sleep_for(5s);                 // so is the body
+        });
+      } catch (const std::exception& e) {
+        std::printf("search ended: %s\n", e.what());
+      }
+    });
+
+    weft::with_scope([](weft::scope& s) {
+      int tries = 0;
+      s.supervise({.pause = 1ms}, [&tries] {
+        if (++tries < 3) throw std::runtime_error("no light");
+        std::printf("found a candle at try %d\n", tries);
+      });
+    });
+  });
+}
