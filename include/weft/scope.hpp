@@ -218,7 +218,7 @@ scope_end run_scope(const scope_options& o, body_value<R>& value, F&& body, std:
   } catch (const cancelled&) {
     how = body_end::cancelled;
   } catch (...) {
-    fail_scope(core, std::current_exception());
+    if (!fail_scope(core, std::current_exception())) how = body_end::cancelled;
   }
   return close_scope(core, how);
 }

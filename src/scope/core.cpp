@@ -189,28 +189,38 @@ void scope_core::ring() noexcept {
 
 // ---- family --------------------------------------------------------------------------------------------------------
 
-void scope_core::failed(std::exception_ptr why) noexcept {
-  // A child that finds another one cancelled, because the scope was, adds nothing.
-  const auto echoes = [&] {
-    if (!is_cancelled()) return false;
-    try {
-      std::rethrow_exception(why);
-    } catch (const task_cancelled&) {
-      return true;
-    } catch (...) {
-      return false;
-    }
-  };
-  if (echoes()) return;
+// Whoever finds a task cancelled, because the scope was, adds nothing.
+bool scope_core::echoes(const std::exception_ptr& why) const noexcept {
+  if (!is_cancelled()) return false;
+  try {
+    std::rethrow_exception(why);
+  } catch (const task_cancelled&) {
+    return true;
+  } catch (...) {
+    return false;
+  }
+}
+
+void scope_core::note_failure(std::exception_ptr why) noexcept {
   {
     base::lock_guard guard(lock_);
     if (policy_ == failures::collect) {
-      all_.push_back(std::move(why));
+      all_.push_back(std::move(why));  // there is room (admit)
       return;
     }
     if (first_ == nullptr) first_ = std::move(why);
   }
   cancel();
+}
+
+void scope_core::failed(std::exception_ptr why) noexcept {
+  if (!echoes(why)) note_failure(std::move(why));
+}
+
+bool scope_core::body_failed(std::exception_ptr why) noexcept {
+  if (echoes(why)) return false;
+  note_failure(std::move(why));
+  return true;
 }
 
 // The last one to leave wakes the owner, and is not heard of again: after the lock only the owner's record is touched, which is

@@ -44,6 +44,7 @@ class scope_core final : public family, private sched::alarm {
   void cancel_on(const std::stop_token& stop);
   void drain();  // cancels when the owner is cancelled
   void leave() noexcept;
+  [[nodiscard]] bool body_failed(std::exception_ptr why) noexcept;  // false: an echo of the scope's cancellation
   [[nodiscard]] std::exception_ptr take_failure();
   [[nodiscard]] bool children_timed_out() const noexcept { return children_timed_out_; }
   [[nodiscard]] task::record& owner() const noexcept { return owner_; }
@@ -66,6 +67,8 @@ class scope_core final : public family, private sched::alarm {
   class drained;
 
   void ring() noexcept override;
+  [[nodiscard]] bool echoes(const std::exception_ptr& why) const noexcept;
+  void note_failure(std::exception_ptr why) noexcept;
   [[nodiscard]] task::parkable* one_less() noexcept;
 
   task::record& owner_;

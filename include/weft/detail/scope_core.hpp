@@ -29,7 +29,8 @@ enum class scope_end : unsigned char { returned, children_timed_out, cut_short }
 // Waits for every child. Then throws the failure, or `cancelled` if the owner is to be cancelled. Drops the owner's reference, always.
 [[nodiscard]] WEFT_API scope_end close_scope(scope_core* s, body_end how);
 
-WEFT_API void fail_scope(scope_core* s, std::exception_ptr why) noexcept;
+// The body has thrown. False: it only found a task cancelled because the scope was, so it was cut short and has not failed.
+[[nodiscard]] WEFT_API bool fail_scope(scope_core* s, std::exception_ptr why) noexcept;
 WEFT_API void cancel_scope(scope_core* s) noexcept;
 WEFT_API void cancel_scope_at(scope_core* s, std::chrono::steady_clock::time_point when);
 [[nodiscard]] WEFT_API bool is_scope_cancelled(const scope_core* s) noexcept;
