@@ -1,5 +1,6 @@
 #include "scope/core.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "sched/worker.hpp"
@@ -59,7 +60,9 @@ scope_core::scope_core(task::record& owner, failures policy, std::source_locatio
     : owner_(owner),
       scheduler_(*owner.owner),
       where_(where),
-      policy_(policy) {}
+      policy_(policy) {
+  if (policy == failures::collect) all_.reserve(1);  // the body's; failed() cannot say that there is no room
+}
 
 void scope_core::drop_reference() noexcept {
   // acq_rel: whoever frees it has seen what the others did with it.
@@ -205,7 +208,7 @@ void scope_core::note_failure(std::exception_ptr why) noexcept {
   {
     base::lock_guard guard(lock_);
     if (policy_ == failures::collect) {
-      all_.push_back(std::move(why));  // there is room (admit)
+      all_.push_back(std::move(why));  // there is room: see admit() and the constructor
       return;
     }
     if (first_ == nullptr) first_ = std::move(why);
@@ -219,7 +222,11 @@ void scope_core::failed(std::exception_ptr why) noexcept {
 
 bool scope_core::body_failed(std::exception_ptr why) noexcept {
   if (echoes(why)) return false;
-  note_failure(std::move(why));
+  const auto is_listed = [&] {  // the body has joined the child that threw it
+    base::lock_guard guard(lock_);
+    return std::find(all_.begin(), all_.end(), why) != all_.end();
+  };
+  if (!is_listed()) note_failure(std::move(why));
   return true;
 }
 
