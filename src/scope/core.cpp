@@ -1,7 +1,9 @@
 #include "scope/core.hpp"
 
+#include <algorithm>
 #include <utility>
 
+#include "base/clock.hpp"
 #include "sched/worker.hpp"
 #include "wait/stop_bridge.hpp"
 #include <weft/cancelled.hpp>
@@ -59,7 +61,9 @@ scope_core::scope_core(task::record& owner, failures policy, std::source_locatio
     : owner_(owner),
       scheduler_(*owner.owner),
       where_(where),
-      policy_(policy) {}
+      policy_(policy) {
+  if (policy == failures::collect) all_.reserve(1);  // the body's; failed() cannot say that there is no room
+}
 
 void scope_core::drop_reference() noexcept {
   // acq_rel: whoever frees it has seen what the others did with it.
@@ -117,6 +121,7 @@ bool scope_core::admit(kin& child) {
   link(children_, child);
   ++live_;
   if (base::check<"scope.admit.cancelled">(is_cancelled())) (void)t.word.request_cancel();
+  if (timed_out_) children_timed_out_ = true;
   return true;
 }
 
@@ -135,7 +140,8 @@ void scope_core::cancel(cause why) noexcept {
     if (base::check<"scope.cancel.closed">(closed_) || is_cancelled()) return;
     // relaxed: the read-modify-write of each word orders it (G4).
     cancelled_.store(true, base::relaxed);
-    children_timed_out_ = why == cause::deadline && live_ != 0;
+    timed_out_ = why == cause::deadline;
+    children_timed_out_ = timed_out_ && live_ != 0;
     for (kin* child = children_; child != nullptr; child = child->next) {
       task::record& t = record_of(*child);
       if (t.word.request_cancel() == task::wake_result::claimed) {
@@ -154,8 +160,7 @@ void scope_core::cancel(cause why) noexcept {
     owner_bridged = owner_.word.is_bridged();
     if (owner_bridged) sched::add_reference(&owner_);
   }
-  task::record& owner = owner_;  // the scope may be gone once its tasks run
-  sched::scheduler::schedule_all(std::move(woken));
+  // Before they are woken, and so while the bridges of those that were parked stand.
   while (bridged != nullptr) {
     task::record& t = record_of(*bridged);
     bridged = bridged->told;
@@ -163,15 +168,23 @@ void scope_core::cancel(cause why) noexcept {
     sched::drop_reference(&t);
   }
   if (owner_bridged) {
-    wait::tell_bridges(owner);
-    sched::drop_reference(&owner);
+    wait::tell_bridges(owner_, &is_within, this);
+    sched::drop_reference(&owner_);
   }
+  sched::scheduler::schedule_all(std::move(woken));  // the scope may be gone once its tasks run
+}
+
+bool scope_core::is_within(const void* innermost, const void* scope) noexcept {
+  for (const auto* s = static_cast<const scope_core*>(innermost); s != nullptr; s = s->outer_)
+    if (s == scope) return true;
+  return false;
 }
 
 void scope_core::cancel_at(base::time_ns when) {
   sched::worker* w = sched::this_worker();
   if (w == nullptr || &w->owner() != &scheduler_)
     throw_usage("the deadline of a scope is set by a task of its runtime, not from outside");
+  if (when <= base::now()) return cancel(cause::deadline);
   {
     base::lock_guard guard(lock_);
     if (closed_ || (alarm_set_in_ != nullptr && !alarm_set_in_->clear(*this))) return;
@@ -189,28 +202,42 @@ void scope_core::ring() noexcept {
 
 // ---- family --------------------------------------------------------------------------------------------------------
 
-void scope_core::failed(std::exception_ptr why) noexcept {
-  // A child that finds another one cancelled, because the scope was, adds nothing.
-  const auto echoes = [&] {
-    if (!is_cancelled()) return false;
-    try {
-      std::rethrow_exception(why);
-    } catch (const task_cancelled&) {
-      return true;
-    } catch (...) {
-      return false;
-    }
-  };
-  if (echoes()) return;
+// Whoever finds a task cancelled, because the scope was, adds nothing.
+bool scope_core::echoes(const std::exception_ptr& why) const noexcept {
+  if (!is_cancelled()) return false;
+  try {
+    std::rethrow_exception(why);
+  } catch (const task_cancelled&) {
+    return true;
+  } catch (...) {
+    return false;
+  }
+}
+
+void scope_core::note_failure(std::exception_ptr why) noexcept {
   {
     base::lock_guard guard(lock_);
     if (policy_ == failures::collect) {
-      all_.push_back(std::move(why));
+      all_.push_back(std::move(why));  // there is room: see admit() and the constructor
       return;
     }
     if (first_ == nullptr) first_ = std::move(why);
   }
   cancel();
+}
+
+void scope_core::failed(std::exception_ptr why) noexcept {
+  if (!echoes(why)) note_failure(std::move(why));
+}
+
+bool scope_core::body_failed(std::exception_ptr why) noexcept {
+  if (echoes(why)) return false;
+  const auto is_listed = [&] {  // the body has joined the child that threw it
+    base::lock_guard guard(lock_);
+    return std::find(all_.begin(), all_.end(), why) != all_.end();
+  };
+  if (!is_listed()) note_failure(std::move(why));
+  return true;
 }
 
 // The last one to leave wakes the owner, and is not heard of again: after the lock only the owner's record is touched, which is

@@ -34,10 +34,10 @@ scope_end close_scope(scope_core* s, body_end how) {
   wait::check_cancelled();
   if (how == body_end::returned) return s->children_timed_out() ? scope_end::children_timed_out : scope_end::returned;
   if (!was_cancelled || (s->owner().word.peek() & task::state_word::cancel_requested) != 0) wait::throw_cancelled();
-  return scope_end::cut_short;
+  return s->timed_out() ? scope_end::timed_out : scope_end::cut_short;
 }
 
-void fail_scope(scope_core* s, std::exception_ptr why) noexcept { s->failed(std::move(why)); }
+bool fail_scope(scope_core* s, std::exception_ptr why) noexcept { return s->body_failed(std::move(why)); }
 void cancel_scope(scope_core* s) noexcept { s->cancel(); }
 void cancel_scope_at(scope_core* s, std::chrono::steady_clock::time_point when) {
   s->cancel_at(when.time_since_epoch().count());

@@ -24,12 +24,14 @@ class scope_core;
 [[nodiscard]] WEFT_API scope_core* open_scope(failures policy, const std::stop_token& stop, std::source_location where);
 // How a body ended, as far as the scope cares.
 enum class body_end : unsigned char { returned, cancelled };
-// How body and children ended. Cut short by the scope's own cancellation: the body; or, by the deadline, children only.
-enum class scope_end : unsigned char { returned, children_timed_out, cut_short };
+// How body and children ended: the body returned, though the deadline may have cut children short; or it was cut short itself, by
+// the deadline or by cancel() and stop_token.
+enum class scope_end : unsigned char { returned, children_timed_out, timed_out, cut_short };
 // Waits for every child. Then throws the failure, or `cancelled` if the owner is to be cancelled. Drops the owner's reference, always.
 [[nodiscard]] WEFT_API scope_end close_scope(scope_core* s, body_end how);
 
-WEFT_API void fail_scope(scope_core* s, std::exception_ptr why) noexcept;
+// The body has thrown. False: it only found a task cancelled because the scope was, so it was cut short and has not failed.
+[[nodiscard]] WEFT_API bool fail_scope(scope_core* s, std::exception_ptr why) noexcept;
 WEFT_API void cancel_scope(scope_core* s) noexcept;
 WEFT_API void cancel_scope_at(scope_core* s, std::chrono::steady_clock::time_point when);
 [[nodiscard]] WEFT_API bool is_scope_cancelled(const scope_core* s) noexcept;
