@@ -112,6 +112,7 @@ TEST(Process, a_forked_child_that_spawns_or_joins_is_refused_with_words) {
   };
   const auto words = AllOf(HasSubstr("forked"), HasSubstr("exec or _exit"), HasSubstr("|weft: this process was forked"),
                            testing::Not(HasSubstr("no exception")));
+  until([&] { return rt.core().idle().sleeping() == 1; });  // no thread is just starting: see below
   const child_report from_outside = fork_and(in_child);
   EXPECT_TRUE(from_outside.exited_with(0)) << from_outside.status;
   EXPECT_THAT(from_outside.said, words);
@@ -147,6 +148,8 @@ TEST(Process, a_forked_child_can_read_what_had_ended_before) {
 TEST(ProcessNoTsan, a_forked_child_may_make_a_runtime_of_its_own) {
   support::watchdog guard(60s);
   watched_runtime rt(2);
+  // A thread that is just starting allocates; AddressSanitizer's allocator, unlike the C library's, is then locked in the child.
+  until([&] { return rt.core().idle().sleeping() == 2; });
   const auto in_child = [](int fd) {
     weft::runtime mine({.workers = 2});
     say(fd, std::to_string(mine.run([] {
@@ -164,6 +167,7 @@ TEST(ProcessNoTsan, a_forked_child_lets_go_of_the_parents_runtime_without_waitin
   auto rt = std::make_unique<weft::runtime>(weft::runtime_options{.workers = 2});
   base::atomic<bool> go{false};
   auto running = rt->spawn([&] { until([&] { return go.load(); }); });
+  until([&] { return rt->core().idle().sleeping() == 1; });  // no thread is just starting: see above
   const child_report r = fork_and([&](int fd) {
     rt.reset();
     say(fd, "gone");
