@@ -109,7 +109,7 @@ class scope_calls {
 
   // Cancels every child and the body, now and once. Any thread. Never a cancellation point.
   void cancel() const noexcept { cancel_scope(core_); }
-  // The same at that time, unless the scope has ended; a later call replaces the time. By a task of the scope's runtime.
+  // The same at that time, at once if it has passed, unless the scope has ended; a later call replaces the time. By a task of the scope's runtime.
   void cancel_at(std::chrono::steady_clock::time_point when) const { cancel_scope_at(core_, when); }
   template <class Rep, class Period>
   void cancel_after(std::chrono::duration<Rep, Period> time) const {
@@ -235,8 +235,8 @@ template <class F>
 detail::scope_result<F> with_scope(const scope_options& o, F&& body,
                                    std::source_location where = std::source_location::current()) {
   detail::body_value<detail::scope_result<F>> value;
-  if (detail::run_scope(o, value, std::forward<F>(body), where) == detail::scope_end::cut_short)
-    detail::throw_scope_cancelled();
+  const detail::scope_end end = detail::run_scope(o, value, std::forward<F>(body), where);
+  if (end == detail::scope_end::cut_short || end == detail::scope_end::timed_out) detail::throw_scope_cancelled();
   return value.take();
 }
 template <class F>
@@ -245,8 +245,8 @@ detail::scope_result<F> with_scope(F&& body, std::source_location where = std::s
   return with_scope(scope_options{}, std::forward<F>(body), where);
 }
 
-// The body's result, or nothing if the time was up before body and children had ended: then they were cancelled, and have ended now.
-// For void: whether they came to their end. The body takes a scope& or nothing. Otherwise as with_scope.
+// The body's result, or nothing if the time was up and cut the body or a child short: they were cancelled, and have ended now. For
+// void: whether they came to their end. The body takes a scope& or nothing. Otherwise as with_scope.
 template <class Rep, class Period, class F>
   requires std::invocable<F> || std::invocable<F, scope&>
 auto with_timeout(std::chrono::duration<Rep, Period> time, F&& body,
@@ -262,7 +262,9 @@ auto with_timeout(std::chrono::duration<Rep, Period> time, F&& body,
   using result_type = std::invoke_result_t<decltype(timed), scope&>;
   static_assert(!std::is_reference_v<result_type>, "with_timeout returns an optional: return a pointer instead");
   detail::body_value<result_type> value;
-  const bool ended = detail::run_scope(scope_options{}, value, timed, where) == detail::scope_end::returned;
+  const detail::scope_end end = detail::run_scope(scope_options{}, value, timed, where);
+  if (end == detail::scope_end::cut_short) detail::throw_scope_cancelled();
+  const bool ended = end == detail::scope_end::returned;
   if constexpr (std::is_void_v<result_type>)
     return ended;
   else

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/clock.hpp"
 #include "sched/worker.hpp"
 #include "wait/stop_bridge.hpp"
 #include <weft/cancelled.hpp>
@@ -120,6 +121,7 @@ bool scope_core::admit(kin& child) {
   link(children_, child);
   ++live_;
   if (is_cancelled()) (void)t.word.request_cancel();
+  if (timed_out_) children_timed_out_ = true;
   return true;
 }
 
@@ -138,7 +140,8 @@ void scope_core::cancel(cause why) noexcept {
     if (closed_ || is_cancelled()) return;
     // relaxed: the read-modify-write of each word orders it (G4).
     cancelled_.store(true, base::relaxed);
-    children_timed_out_ = why == cause::deadline && live_ != 0;
+    timed_out_ = why == cause::deadline;
+    children_timed_out_ = timed_out_ && live_ != 0;
     for (kin* child = children_; child != nullptr; child = child->next) {
       task::record& t = record_of(*child);
       if (t.word.request_cancel() == task::wake_result::claimed) {
@@ -175,6 +178,7 @@ void scope_core::cancel_at(base::time_ns when) {
   sched::worker* w = sched::this_worker();
   if (w == nullptr || &w->owner() != &scheduler_)
     throw_usage("the deadline of a scope is set by a task of its runtime, not from outside");
+  if (when <= base::now()) return cancel(cause::deadline);
   {
     base::lock_guard guard(lock_);
     if (closed_ || (alarm_set_in_ != nullptr && !alarm_set_in_->clear(*this))) return;

@@ -46,6 +46,7 @@ class scope_core final : public family, private sched::alarm {
   void leave() noexcept;
   [[nodiscard]] bool body_failed(std::exception_ptr why) noexcept;  // false: an echo of the scope's cancellation
   [[nodiscard]] std::exception_ptr take_failure();
+  [[nodiscard]] bool timed_out() const noexcept { return timed_out_; }
   [[nodiscard]] bool children_timed_out() const noexcept { return children_timed_out_; }
   [[nodiscard]] task::record& owner() const noexcept { return owner_; }
 
@@ -82,7 +83,8 @@ class scope_core final : public family, private sched::alarm {
   base::lock lock_;
   // Under the lock:
   bool closed_ = false;
-  bool children_timed_out_ = false;
+  bool timed_out_ = false;  // cancelled by the deadline
+  bool children_timed_out_ = false;  // and there were children then, or later
   kin* children_ = nullptr;
   std::size_t live_ = 0;  // children and reservations
   wait::node* waiter_ = nullptr;  // the owner, once it has nothing to do but wait

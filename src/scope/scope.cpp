@@ -34,7 +34,7 @@ scope_end close_scope(scope_core* s, body_end how) {
   wait::check_cancelled();
   if (how == body_end::returned) return s->children_timed_out() ? scope_end::children_timed_out : scope_end::returned;
   if (!was_cancelled || (s->owner().word.peek() & task::state_word::cancel_requested) != 0) wait::throw_cancelled();
-  return scope_end::cut_short;
+  return s->timed_out() ? scope_end::timed_out : scope_end::cut_short;
 }
 
 bool fail_scope(scope_core* s, std::exception_ptr why) noexcept { return s->body_failed(std::move(why)); }

@@ -24,8 +24,9 @@ class scope_core;
 [[nodiscard]] WEFT_API scope_core* open_scope(failures policy, const std::stop_token& stop, std::source_location where);
 // How a body ended, as far as the scope cares.
 enum class body_end : unsigned char { returned, cancelled };
-// How body and children ended. Cut short by the scope's own cancellation: the body; or, by the deadline, children only.
-enum class scope_end : unsigned char { returned, children_timed_out, cut_short };
+// How body and children ended: the body returned, though the deadline may have cut children short; or it was cut short itself, by
+// the deadline or by cancel() and stop_token.
+enum class scope_end : unsigned char { returned, children_timed_out, timed_out, cut_short };
 // Waits for every child. Then throws the failure, or `cancelled` if the owner is to be cancelled. Drops the owner's reference, always.
 [[nodiscard]] WEFT_API scope_end close_scope(scope_core* s, body_end how);
 
