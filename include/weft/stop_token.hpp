@@ -8,13 +8,14 @@
 
 namespace weft::inline v1 {
 
-// While it lives, cancelling the running task stops its token too, shielded or not:
+// While it lives, cancelling the running task, or a scope around this object, stops its token too, shielded or not:
 //
 //   weft::stop_on_cancel bridge;
 //   long_computation(bridge.token());   // looks at stop_requested() now and then
 //   weft::this_task::check();
 //
-// Callbacks of the token run on the thread that cancels, perhaps outside of any task, and must not block.
+// Callbacks of the token run on the thread that cancels, perhaps outside of any task, or when this object is destroyed; they must
+// not block.
 class WEFT_API stop_on_cancel {
  public:
   [[nodiscard("name it: the token is stopped only while this object lives")]] stop_on_cancel();  // needs a task
@@ -28,6 +29,7 @@ class WEFT_API stop_on_cancel {
   friend struct detail_bridges;
   std::stop_source source_;
   detail::task_head* task_;
+  const void* inside_ = nullptr;  // innermost scope of the task around it
   stop_on_cancel* next_ = nullptr;
 };
 

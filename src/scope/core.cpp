@@ -169,9 +169,15 @@ void scope_core::cancel(cause why) noexcept {
     sched::drop_reference(&t);
   }
   if (owner_bridged) {
-    wait::tell_bridges(owner);
+    wait::tell_bridges(owner, &is_within, this);  // as an address
     sched::drop_reference(&owner);
   }
+}
+
+bool scope_core::is_within(const void* innermost, const void* scope) noexcept {
+  for (const auto* s = static_cast<const scope_core*>(innermost); s != nullptr; s = s->outer_)
+    if (s == scope) return true;
+  return false;
 }
 
 void scope_core::cancel_at(base::time_ns when) {

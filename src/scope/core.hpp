@@ -68,6 +68,7 @@ class scope_core final : public family, private sched::alarm {
   class drained;
 
   void ring() noexcept override;
+  static bool is_within(const void* innermost, const void* scope) noexcept;  // of the scopes that one task has open
   [[nodiscard]] bool echoes(const std::exception_ptr& why) const noexcept;
   void note_failure(std::exception_ptr why) noexcept;
   [[nodiscard]] task::parkable* one_less() noexcept;

@@ -40,31 +40,47 @@ struct detail_bridges {
     }
     return others;
   }
-  static std::optional<std::stop_source> next_to_stop(const detail::task_head* t) noexcept {
+  // With the lock, under which no bridge goes away and so none of the scopes around it.
+  template <class Concerned>
+  static std::optional<std::stop_source> next_to_stop(const detail::task_head* t, Concerned concerned) noexcept {
     bucket& in = of(t);
     base::lock_guard guard(in.lock);
     for (const stop_on_cancel* b = in.first; b != nullptr; b = b->next_)
-      if (b->task_ == t && !b->source_.stop_requested()) return b->source_;
+      if (b->task_ == t && !b->source_.stop_requested() && concerned(b->inside_)) return b->source_;
     return std::nullopt;
+  }
+  template <class Concerned>
+  static void tell(const detail::task_head* t, Concerned concerned) noexcept {
+    while (std::optional<std::stop_source> source = next_to_stop(t, concerned)) source->request_stop();
   }
 };
 
 namespace wait {
 
 void tell_bridges(task::record& t) noexcept {
-  while (std::optional<std::stop_source> source = detail_bridges::next_to_stop(&t)) source->request_stop();
+  detail_bridges::tell(&t, [](const void*) { return true; });
+}
+
+void tell_bridges(task::record& t, bool (*is_within)(const void* innermost, const void* scope) noexcept,
+                  const void* scope) noexcept {
+  detail_bridges::tell(&t, [&](const void* innermost) { return is_within(innermost, scope); });
 }
 
 }  // namespace wait
 
 stop_on_cancel::stop_on_cancel() : task_(wait::current_task()) {
   if (task_ == nullptr) detail::throw_usage("stop_on_cancel needs a task: an outside thread cannot be cancelled");
+  auto& self = *static_cast<task::record*>(task_);
+  inside_ = self.scopes;
   detail_bridges::add(*this);
-  if (static_cast<task::record*>(task_)->word.bridge()) source_.request_stop();
+  if (self.word.bridge()) source_.request_stop();
 }
 
 stop_on_cancel::~stop_on_cancel() {
-  if (!detail_bridges::remove(*this)) static_cast<task::record*>(task_)->word.unbridge();
+  auto& self = *static_cast<task::record*>(task_);
+  if (!detail_bridges::remove(*this)) self.word.unbridge();
+  // Whoever requested it may come too late to find us.
+  if ((self.word.load() & task::state_word::cancel_requested) != 0) source_.request_stop();
 }
 
 }  // namespace weft::inline v1
