@@ -121,7 +121,7 @@ class [[nodiscard("dropping the handle detaches the task: join() it, or say .det
   [[nodiscard]] friend detail::end_arm operator~(const join_handle& h) noexcept { return detail::end_arm(h.task_); }
   template <class F>
   [[nodiscard]] auto on_join(F f) {
-    return detail::join_arm<join_handle, F>(*this, task_, std::move(f));
+    return detail::join_arm<join_handle, F>(*this, std::move(f));
   }
 
   [[nodiscard]] bool is_finished() const { return detail::is_finished(checked()); }
@@ -139,6 +139,7 @@ class [[nodiscard("dropping the handle detaches the task: join() it, or say .det
   friend class detail::join_arm;
   template <class F>
   void tell(F& f) {
+    (void)checked();  // somebody else may have joined it meanwhile
     if constexpr (std::is_void_v<T>) {
       take();
       std::invoke(f);

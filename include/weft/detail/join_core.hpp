@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <utility>
 
 #include <weft/detail/task_core.hpp>
 #include <weft/detail/waitable.hpp>
@@ -22,6 +24,7 @@ class WEFT_API join_operation final : public wait::waitable {
   }
 
   bool try_complete() noexcept override { return is_finished(task_); }
+  bool try_locked() noexcept override { return is_finished(task_); }
   bool publish(wait::node& n) noexcept override;
   void unpublish(wait::node& n) noexcept override;
   void lock() noexcept override;
@@ -56,8 +59,9 @@ class end_arm final : public select_arm {
 template <class Handle, class F>
 class join_arm final : public select_arm {
  public:
-  join_arm(Handle& h, task_head* t, F f) : handle_(&h), end_(t), f_(std::move(f)) {}
-  [[nodiscard]] wait::arm prepare() noexcept override { return end_.prepare(); }
+  join_arm(Handle& h, F f) : handle_(&h), f_(std::move(f)) {}
+  // Of the task that the handle has now: the arm may be used again, when it was joined or has another.
+  [[nodiscard]] wait::arm prepare() noexcept override { return end_.emplace(handle_->task_).prepare(); }
   [[nodiscard]] bool complete() override {
     handle_->tell(f_);
     return true;
@@ -65,7 +69,7 @@ class join_arm final : public select_arm {
 
  private:
   Handle* handle_;
-  end_arm end_;
+  std::optional<end_arm> end_;
   F f_;
 };
 
