@@ -212,9 +212,9 @@ class body_value<void> {
 template <class R, class F>
 scope_end run_scope(const scope_options& o, body_value<R>& value, F&& body, std::source_location where) {
   scope_core* core = open_scope(o.failures, o.stop, where);
+  scope s(core);  // until the children, who borrow it, have ended
   body_end how = body_end::returned;
   try {
-    scope s(core);
     value.set_from([&]() -> R { return std::invoke(std::forward<F>(body), s); });
   } catch (const cancelled&) {
     how = body_end::cancelled;
