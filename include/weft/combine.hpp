@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <exception>
 #include <functional>
+#include <memory>
 #include <ranges>
 #include <tuple>
 #include <type_traits>
@@ -27,18 +28,22 @@ namespace weft::inline v1 {
 template <class T>
 class [[nodiscard]] settled {
  public:
-  using value_type = std::conditional_t<std::is_void_v<T>, std::monostate, T>;
+  using value_type = std::conditional_t<std::is_void_v<T>, std::monostate, std::remove_cv_t<T>>;  // maybe a reference
 
   [[nodiscard]] bool has_value() const noexcept { return content_.index() == 0; }
   [[nodiscard]] explicit operator bool() const noexcept { return has_value(); }
   // Throws what the task threw.
   [[nodiscard]] value_type& value() & {
     rethrow();
-    return std::get<0>(content_);
+    return get(content_);
+  }
+  [[nodiscard]] const value_type& value() const& {
+    rethrow();
+    return get(content_);
   }
   [[nodiscard]] value_type&& value() && {
     rethrow();
-    return std::get<0>(std::move(content_));
+    return static_cast<value_type&&>(get(content_));
   }
   // nullptr if there is a value.
   [[nodiscard]] std::exception_ptr error() const noexcept {
@@ -53,6 +58,9 @@ class [[nodiscard]] settled {
       if constexpr (std::is_void_v<T>) {
         std::invoke(f);
         return settled(std::in_place_index<0>);
+      } else if constexpr (std::is_reference_v<T>) {
+        auto&& referred = std::invoke(f);
+        return settled(std::in_place_index<0>, std::addressof(referred));
       } else {
         return settled(std::in_place_index<0>, std::invoke(f));
       }
@@ -70,7 +78,15 @@ class [[nodiscard]] settled {
   void rethrow() const {
     if (auto e = error()) std::rethrow_exception(e);
   }
-  std::variant<value_type, std::exception_ptr> content_;
+  template <class Content>
+  static auto& get(Content& content) {
+    if constexpr (std::is_reference_v<T>)
+      return *std::get<0>(content);
+    else
+      return std::get<0>(content);
+  }
+  using stored = std::conditional_t<std::is_reference_v<T>, std::add_pointer_t<T>, value_type>;
+  std::variant<stored, std::exception_ptr> content_;
 };
 
 namespace detail {
@@ -102,23 +118,55 @@ auto settling(F&& f) {
   return [f = std::forward<F>(f)]() mutable { return settled<result_without_arguments<F>>::of(f); };
 }
 
+// Calls take(f) for each of a range, whose elements go with it if it is a temporary that owns them.
+template <class Range, class Take>
+void take_each(Range&& range, Take&& take) {
+  constexpr bool gives_away = !std::is_lvalue_reference_v<Range> && !std::ranges::view<Range> &&
+                              std::is_lvalue_reference_v<std::ranges::range_reference_t<Range>>;
+  for (auto&& f : range) {
+    if constexpr (gives_away)
+      take(std::move(f));
+    else
+      take(std::forward<decltype(f)>(f));
+  }
+}
+
 // Spawns each of a range.
 template <class Range>
 auto spawn_each(scope& s, Range&& range) {
   std::vector<child<result_of_each<Range>>> children;
-  for (auto&& f : range) children.push_back(s.spawn(std::forward<decltype(f)>(f)));
+  take_each(std::forward<Range>(range), [&]<class F>(F&& f) { children.push_back(s.spawn(std::forward<F>(f))); });
   return children;
 }
-template <class... Fs>
-auto spawn_these(scope& s, Fs&&... fs) {
-  using T = std::common_type_t<result_without_arguments<Fs>...>;
-  static_assert((std::same_as<T, result_without_arguments<Fs>> && ...),
+template <class Range>
+auto spawn_each_settling(scope& s, Range&& range) {
+  std::vector<child<settled<result_of_each<Range>>>> children;
+  take_each(std::forward<Range>(range),
+            [&]<class F>(F&& f) { children.push_back(s.spawn(settling(std::forward<F>(f)))); });
+  return children;
+}
+
+// The one result type of callables of which one is to win.
+template <class F, class... More>
+struct same_result {
+  using type = result_without_arguments<F>;
+  static_assert((std::same_as<type, result_without_arguments<More>> && ...),
                 "these callables must have the same result type: whichever is first, its result is returned");
-  std::vector<child<T>> children;
+};
+template <class... Fs>
+auto spawn_these_settling(scope& s, Fs&&... fs) {
+  std::vector<child<settled<typename same_result<Fs...>::type>>> children;
   children.reserve(sizeof...(Fs));
-  (children.push_back(s.spawn(std::forward<Fs>(fs))), ...);
+  (children.push_back(s.spawn(settling(std::forward<Fs>(fs)))), ...);
   return children;
 }
+
+// What a range of results is kept in.
+template <class T>
+struct results_of {
+  static_assert(!std::is_reference_v<T>, "a range of references cannot be returned: have the callables return pointers");
+  using type = std::vector<std::remove_cv_t<T>>;
+};
 
 template <class T>
 std::size_t first_to_end(const std::vector<child<T>>& children) {
@@ -128,22 +176,16 @@ std::size_t first_to_end(const std::vector<child<T>>& children) {
   return select(ends).index();
 }
 
-// In the body of a scope: what the first to end returns or throws.
+// In the body of a scope: how the first to end ended. What the others throw afterwards is as little wanted as what they return.
 template <class T>
-T race_in(scope& s, std::vector<child<T>> children) {
+settled<T> race_in(scope& s, std::vector<child<settled<T>>> children) {
   if (children.empty()) throw_usage("race was given nothing to run");
-  child<T>& first = children[first_to_end(children)];
-  if constexpr (std::is_void_v<T>) {
-    first.join();
-    s.cancel();
-  } else {
-    T value = first.join();
-    s.cancel();
-    return value;
-  }
+  settled<T> outcome = children[first_to_end(children)].join();
+  s.cancel();
+  return outcome;
 }
 
-// The same with the first success.
+// The first success.
 template <class T>
 settled<T> any_in(scope& s, std::vector<child<settled<T>>> children) {
   if (children.empty()) throw_usage("any was given nothing to run");
@@ -185,7 +227,7 @@ auto join_all(Range&& range) {
     if constexpr (std::is_void_v<T>) {
       for (auto& c : children) c.join();
     } else {
-      std::vector<T> results;
+      typename detail::results_of<T>::type results;
       results.reserve(children.size());
       for (auto& c : children) results.push_back(c.join());
       return results;
@@ -202,46 +244,51 @@ auto join_settled(Fs&&... fs) {
 template <detail::callables Range>
 auto join_settled(Range&& range) {
   return with_scope([&](scope& s) {
-    using T = settled<detail::result_of_each<Range>>;
-    std::vector<child<T>> children;
-    for (auto&& f : range) children.push_back(s.spawn(detail::settling(std::forward<decltype(f)>(f))));
-    std::vector<T> results;
+    auto children = detail::spawn_each_settling(s, std::forward<Range>(range));
+    std::vector<settled<detail::result_of_each<Range>>> results;
     results.reserve(children.size());
     for (auto& c : children) results.push_back(c.join());
     return results;
   });
 }
 
+namespace detail {
+
+// What it was, out of the scope.
+template <class T>
+T value_out_of(settled<T>&& outcome) {
+  if constexpr (std::is_void_v<T>)
+    (void)std::move(outcome).value();
+  else
+    return static_cast<T>(std::move(outcome).value());
+}
+
+}  // namespace detail
+
 // What the first to end returns or throws; the others are cancelled, and have ended when it returns.
 template <class... Fs>
   requires(sizeof...(Fs) > 0 && (std::invocable<std::decay_t<Fs>&> && ...))
-auto race(Fs&&... fs) {
-  return with_scope([&](scope& s) { return detail::race_in(s, detail::spawn_these(s, std::forward<Fs>(fs)...)); });
+decltype(auto) race(Fs&&... fs) {
+  return detail::value_out_of(with_scope(
+      [&](scope& s) { return detail::race_in(s, detail::spawn_these_settling(s, std::forward<Fs>(fs)...)); }));
 }
 template <detail::callables Range>
-auto race(Range&& range) {
-  return with_scope([&](scope& s) { return detail::race_in(s, detail::spawn_each(s, std::forward<Range>(range))); });
+decltype(auto) race(Range&& range) {
+  return detail::value_out_of(with_scope(
+      [&](scope& s) { return detail::race_in(s, detail::spawn_each_settling(s, std::forward<Range>(range))); }));
 }
 
 // What the first to succeed returns; the others are cancelled. If all fail: scope_failures.
 template <class... Fs>
   requires(sizeof...(Fs) > 0 && (std::invocable<std::decay_t<Fs>&> && ...))
-auto any(Fs&&... fs) {
-  using T = std::common_type_t<detail::result_without_arguments<Fs>...>;
-  auto first = with_scope([&](scope& s) {
-    return detail::any_in<T>(s, detail::spawn_these(s, detail::settling(std::forward<Fs>(fs))...));
-  });
-  if constexpr (!std::is_void_v<T>) return T(std::move(first).value());
+decltype(auto) any(Fs&&... fs) {
+  return detail::value_out_of(with_scope(
+      [&](scope& s) { return detail::any_in(s, detail::spawn_these_settling(s, std::forward<Fs>(fs)...)); }));
 }
 template <detail::callables Range>
-auto any(Range&& range) {
-  using T = detail::result_of_each<Range>;
-  auto first = with_scope([&](scope& s) {
-    std::vector<child<settled<T>>> children;
-    for (auto&& f : range) children.push_back(s.spawn(detail::settling(std::forward<decltype(f)>(f))));
-    return detail::any_in<T>(s, std::move(children));
-  });
-  if constexpr (!std::is_void_v<T>) return T(std::move(first).value());
+decltype(auto) any(Range&& range) {
+  return detail::value_out_of(with_scope(
+      [&](scope& s) { return detail::any_in(s, detail::spawn_each_settling(s, std::forward<Range>(range))); }));
 }
 
 }  // namespace weft::inline v1
