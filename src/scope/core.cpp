@@ -160,8 +160,7 @@ void scope_core::cancel(cause why) noexcept {
     owner_bridged = owner_.word.is_bridged();
     if (owner_bridged) sched::add_reference(&owner_);
   }
-  task::record& owner = owner_;  // the scope may be gone once its tasks run
-  sched::scheduler::schedule_all(std::move(woken));
+  // Before they are woken, and so while the bridges of those that were parked stand.
   while (bridged != nullptr) {
     task::record& t = record_of(*bridged);
     bridged = bridged->told;
@@ -169,9 +168,10 @@ void scope_core::cancel(cause why) noexcept {
     sched::drop_reference(&t);
   }
   if (owner_bridged) {
-    wait::tell_bridges(owner, &is_within, this);  // as an address
-    sched::drop_reference(&owner);
+    wait::tell_bridges(owner_, &is_within, this);
+    sched::drop_reference(&owner_);
   }
+  sched::scheduler::schedule_all(std::move(woken));  // the scope may be gone once its tasks run
 }
 
 bool scope_core::is_within(const void* innermost, const void* scope) noexcept {
