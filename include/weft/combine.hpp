@@ -164,7 +164,8 @@ auto spawn_these_settling(scope& s, Fs&&... fs) {
 // What a range of results is kept in.
 template <class T>
 struct results_of {
-  static_assert(!std::is_reference_v<T>, "a range of references cannot be returned: have the callables return pointers");
+  static_assert(!std::is_reference_v<T>,
+                "a range of references cannot be returned: have the callables return pointers");
   using type = std::vector<std::remove_cv_t<T>>;
 };
 

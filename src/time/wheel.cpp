@@ -22,7 +22,8 @@ void wheel::insert(entry& t) noexcept {
   if (elapsed_ == 0) elapsed_ = static_cast<std::uint64_t>(base::now()) >> tick_shift;
   constexpr base::time_ns tick_ns = base::time_ns{1} << tick_shift;
   const base::time_ns rounded = t.deadline > base::never_ns - tick_ns ? base::never_ns : t.deadline + tick_ns - 1;
-  t.tick = static_cast<std::uint64_t>(std::max(rounded, base::time_ns{0})) >> tick_shift;  // before the clock began: now
+  t.tick =
+      static_cast<std::uint64_t>(std::max(rounded, base::time_ns{0})) >> tick_shift;  // before the clock began: now
   if (t.tick <= elapsed_) t.tick = elapsed_ + 1;
   place(t);
   base::step<"wheel.publish">([&] { publish_earliest(); });
