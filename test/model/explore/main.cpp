@@ -24,8 +24,9 @@ const test* running = nullptr;
 
 const char* const usage =
     R"(usage: %s [--list] [--points] [--filter=TEXT] [--preemptions=N] [--old-reads=N] [--random=N]
-          [--replay='TEST;BOUND;BOUND;CHOICES'] [--stop-at-first]
+          [--replay='TEST;BOUND;BOUND;CHOICES'] [--stop-at-first] [--reached]
   --points         the mutation points compiled in, with their kind; WEFT_MUTATION=name makes one active
+  --reached        after the tests, those of the points that they came to
   --preemptions=N  another bound than the tests ask for (-1: none)
   --old-reads=N    likewise for loads that do not return the newest store
   --random=N       N random schedules per test instead of all
@@ -120,7 +121,7 @@ mutation_point::mutation_point(const char* name_, const char* kind_) noexcept
 int main_of_tests(int argc, char** argv) {
   const char* filter = nullptr;
   const char* again = std::getenv("WEFT_REPLAY");
-  bool stop = false;
+  bool stop = false, list_reached = false;
   options change;
   bool bound = false, old_bound = false;
   for (int i = 1; i < argc; ++i) {
@@ -145,6 +146,8 @@ int main_of_tests(int argc, char** argv) {
       again = argv[i] + 9;
     else if (a == "--stop-at-first")
       stop = true;
+    else if (a == "--reached")
+      list_reached = true;
     else {
       std::printf(usage, argv[0]);
       return 2;
@@ -184,6 +187,9 @@ int main_of_tests(int argc, char** argv) {
       if (stop) break;
     }
   }
+  if (list_reached)
+    for (mutation_point* p = first_point; p != nullptr; p = p->next)
+      if (p->reached) std::printf("reached %s %s\n", p->name, p->kind);
   std::printf("%d passed, %d failed\n", passed, failed);
   return failed == 0 && passed != 0 ? 0 : 1;
 }
