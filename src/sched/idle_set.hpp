@@ -51,7 +51,9 @@ class idle_set {
   // As wake_one, for a task that only this worker may take (stealing switched off): a searcher would not help. False: it is
   // awake and will look.
   [[nodiscard]] bool wake_exactly(int worker) noexcept {
-    base::step<"idle.exactly.e2">([] { base::fence_seq_cst(); });  // E2; mirror: W2 in enter_sleep()
+    // For the caller, who looks next whether the worker has died: mirror in scheduler::worker_died(). Against enter_sleep()
+    // the lock is enough.
+    base::step<"idle.exactly.fence">([] { base::fence_seq_cst(); });
     base::lock_guard guard(lock_);
     if (!contains(worker)) return false;
     remove(worker);

@@ -61,6 +61,18 @@ MODEL_TEST(drain_against_an_enqueuer_without_stealing, .preemptions = 3, .old_re
   p.check();
 }
 
+// req: W-4, LS-K2
+MODEL_TEST(drain_of_a_sleeper, .preemptions = -1) {
+  step_by_step steps(2);
+  thread([&] {
+    model_assert(steps.find(0) == nullptr);
+    steps.die(0);
+  });
+  thread([&] { steps.all().retire(0); });
+  join_all();
+  model_assert(steps.all().idle().sleeping() == 0 && steps.all().idle().searching() == 0);
+}
+
 // What lies in the slot, the ring and among the fresh tasks, while the other worker steals from the same queues.
 // req: W-4, LS-K2
 MODEL_TEST(drain_of_every_queue_against_a_thief, .preemptions = 3, .old_reads = 1) {

@@ -70,6 +70,11 @@ class ready_task : public weft::task::record {
     word.spawned();
     running.store(weft::task::run_state::runnable, base::relaxed);
   }
+  // Claimed, and not in a queue yet, as accept_woken() wants it.
+  record* woken(int n) {
+    running.store(weft::task::run_state::none, base::relaxed);
+    return made(n);
+  }
   // By the one who is about to queue it.
   record* made(int n) {
     item_.made(n);

@@ -137,3 +137,14 @@ MODEL_TEST(watch_hears_of_one_who_woke_by_itself, .preemptions = 3, .old_reads =
   join_all();
   model_assert(t.was_taken());
 }
+
+// A task lies in the slot of a worker that computes for ever. Thieves do not look there; who looks around does (V1).
+// req: W-4, LS-K2
+MODEL_TEST(watch_rescues_what_lies_in_a_slot, .preemptions = 3, .old_reads = 2) {
+  step_by_step steps(2);
+  ready_task t;
+  thread([&] { ready_task::take(steps.find(1)); });
+  thread([&] { steps.at(0).accept_woken(t.woken(0)); });
+  join_all();
+  model_assert(t.was_taken());
+}
