@@ -27,7 +27,8 @@ import chart
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent
-FURTHER = {"timers": ["cpu_ns_per_sleep"], "wake_latency": ["p99"], "skynet": ["maxrss_kb"], "fib": ["maxrss_kb"],
+FURTHER = {"timers": ["cpu_ns_per_sleep"], "wake_latency": ["p99"], "steal_latency": ["p95", "p99"],
+           "trivial_tasks": ["p95", "p99"], "skynet": ["maxrss_kb"], "fib": ["maxrss_kb"],
            "tcp_echo": ["p99", "server_cpu_ns_per_req"]}  # metrics with a line of their own in the table
 MORE_IS_BETTER = ("MB/s", "req/s")
 PR_SET_CHILD_SUBREAPER = 36
@@ -228,6 +229,7 @@ def main():
         sys.exit(f"prctl: {os.strerror(ctypes.get_errno())}")
 
     peers_run = load_peers_run()
+    peers_run.WORKERS["steal_latency"] = (2,)  # weft's own; a thief needs a victim
     if unknown := set(a.peers or []) - set(peers_run.PEERS):
         sys.exit(f"no peer {' '.join(unknown)}; there are: {' '.join(peers_run.PEERS)}")
     peers = {p: peers_run.PEERS[p] for p in a.peers or peers_run.PEERS}

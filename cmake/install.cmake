@@ -19,8 +19,11 @@ foreach(definition IN ITEMS WEFT_CHECKED WEFT_FORCE_MIGRATION)
   endif()
 endforeach()
 set(WEFT_PC_LIBS "-pthread")
-set(WEFT_PC_LIBS_PRIVATE "-lboost_context")
-if(NOT BUILD_SHARED_LIBS)  # an archive needs them at every link, not only with --static
+set(WEFT_PC_LIBS_PRIVATE "")
+if(WEFT_NEEDS_BOOST)
+  set(WEFT_PC_LIBS_PRIVATE "-lboost_context")
+endif()
+if(NOT BUILD_SHARED_LIBS AND WEFT_NEEDS_BOOST)  # an archive needs it at every link, not only with --static
   set(WEFT_PC_LIBS "${WEFT_PC_LIBS_PRIVATE} ${WEFT_PC_LIBS}")
   set(WEFT_PC_LIBS_PRIVATE "")
 endif()

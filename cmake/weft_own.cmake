@@ -34,6 +34,9 @@ function(weft_library name)
     $<$<BOOL:${WEFT_CHECKED}>:WEFT_CHECKED=1>
     $<$<BOOL:${WEFT_FORCE_MIGRATION}>:WEFT_FORCE_MIGRATION=1>
     $<$<BOOL:${WEFT_MODEL}>:WEFT_MODEL=1>
-    $<BUILD_INTERFACE:$<$<BOOL:${WEFT_BOOST_SWITCH}>:WEFT_BOOST_SWITCH=1>>)  # not exported: only src/ looks at it
-  target_link_libraries(${name} PUBLIC Threads::Threads PRIVATE Boost::context)
+    $<BUILD_INTERFACE:$<$<BOOL:${WEFT_NEEDS_BOOST}>:WEFT_BOOST_SWITCH=1>>)  # not exported: only src/ looks at it
+  target_link_libraries(${name} PUBLIC Threads::Threads)
+  if(WEFT_NEEDS_BOOST)
+    target_link_libraries(${name} PRIVATE Boost::context)
+  endif()
 endfunction()

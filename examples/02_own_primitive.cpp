@@ -1,50 +1,102 @@
-// Building your own primitive on park_if and unpark: a gate that many tasks wait at until somebody opens it.
+// Building your own primitive on park_if and unpark: a semaphore whose waiters may be cancelled.
 #include <weft/weft.hpp>
 
 #include <atomic>
 #include <cstdio>
+#include <deque>
 #include <mutex>
 #include <vector>
 
 namespace {
 
-class gate {
+class semaphore {
  public:
-  void pass() {
+  explicit semaphore(int permits) : free_(permits) {}
+
+  void acquire() {
+    weft::this_task::check();  // a cancellation point always, not only when there is nothing to take
+    waiter me{weft::this_task::ref()};
     {
       std::lock_guard guard(mutex_);  // held for a moment, never across a suspension
-      waiting_.push_back(weft::this_task::ref());
+      if (free_ > 0) {
+        --free_;
+        return;
+      }
+      queue_.push_back(&me);
     }
-    // A permit may be an old one, so ask again. An unpark that comes between the question and the park is not lost.
-    while (!open_) weft::park_if(open_, false);
+    try {
+      // What wakes us may be an old unpark, so ask again. One that comes between the question and the park is not lost.
+      while (me.waits) weft::park_if(me.waits, true);
+    } catch (
+        ...) {  // cancelled. Nobody may be left with a pointer into this frame, nor a permit with a task that goes.
+      std::lock_guard guard(mutex_);
+      if (me.waits)
+        std::erase(queue_, &me);
+      else
+        hand_on();  // release() was quicker: it gave the permit to us
+      throw;
+    }
   }
-  void open() {
-    open_ = true;
+  void release() {
     std::lock_guard guard(mutex_);
-    for (const auto& task : waiting_) weft::unpark(task);
+    hand_on();
+  }
+  [[nodiscard]] int free() {
+    std::lock_guard guard(mutex_);
+    return free_;
+  }
+  [[nodiscard]] std::size_t waiting() {
+    std::lock_guard guard(mutex_);
+    return queue_.size();
   }
 
  private:
-  std::atomic<bool> open_{false};
+  struct waiter {
+    weft::task_ref task;
+    std::atomic<bool> waits{true};
+  };
+  void hand_on() {
+    if (queue_.empty()) {
+      ++free_;
+      return;
+    }
+    waiter* next = queue_.front();
+    queue_.pop_front();
+    const weft::task_ref task = next->task;  // first: after the store below its frame may be gone
+    next->waits = false;
+    weft::unpark(task);
+  }
+
   std::mutex mutex_;
-  std::vector<weft::task_ref> waiting_;
+  int free_;
+  std::deque<waiter*> queue_;
 };
 
 }  // namespace
 
 int main() {
   return weft::run([] {
-    gate g;
-    std::atomic<int> passed{0};
+    semaphore s(1);
+    std::atomic<int> served{0};
+    s.acquire();
     std::vector<weft::join_handle<void>> visitors;
-    for (int i = 0; i < 1000; ++i)
+    for (int i = 0; i < 100; ++i)
       visitors.push_back(weft::spawn([&] {
-        g.pass();
-        ++passed;
+        s.acquire();
+        ++served;
+        s.release();
       }));
-    weft::yield();
-    g.open();
-    for (auto& v : visitors) v.join();
-    std::printf("%d passed the gate\n", passed.load());
+    while (s.waiting() < visitors.size()) weft::yield();
+    for (std::size_t i = 0; i < 30; ++i) visitors[i].cancel();  // they leave the queue
+    s.release();
+    for (std::size_t i = 30; i < 60; ++i) visitors[i].cancel();  // some may hold the permit by now and hand it on
+    int cancelled = 0;
+    for (auto& v : visitors) try {
+        v.join();
+      } catch (const weft::task_cancelled&) {
+        ++cancelled;
+      }
+    std::printf("%d served, %d cancelled, %d permit left\n", served.load(), cancelled, s.free());
+    return served + cancelled == 100 && s.free() == 1 ? 0 : 1;
   });
 }

@@ -6,6 +6,8 @@
 #include <thread>
 #include <vector>
 
+#include "channels.hpp"
+#include "kernel.hpp"
 #include "peer.hpp"
 
 namespace {
@@ -118,49 +120,60 @@ u64 status_kb(const char* key) {
 }
 
 Result mem_parked(u64 n) {
+  auto [out, in] = weft::make_channel<u64>();
   std::atomic<u64> started{0};
-  std::atomic<bool> closed{false};
   std::vector<weft::join_handle<void>> handles(n);
   const u64 before = rss_bytes(), tables = status_kb("VmPTE:");
   for (auto& h : handles)
-    h = weft::spawn([&] {
+    h = weft::spawn([&started, &from = in] {
       ++started;
-      while (!closed) weft::park_if(closed, false);
+      (void)from.recv();
     });
   while (started < n) weft::yield();
   weft::sleep_for(std::chrono::milliseconds(200));
   const double bytes = double(rss_bytes() - before) / double(n);
   const double table_bytes = double(status_kb("VmPTE:") - tables) * 1024 / double(n);
-  closed = true;
-  for (auto& h : handles) {
-    weft::unpark(h.ref());
-    h.join();
-  }
+  out.close();
+  for (auto& h : handles) h.join();
   return {bytes, {{"page_tables", table_bytes}}};
 }
 
 Result wake_latency(u64 n) {
-  std::vector<std::atomic<u64>> stamps(n);
-  const weft::task_ref sleeper = weft::this_task::ref();
-  std::thread waker([&] {
-    for (auto& stamp : stamps) {
+  auto [out, in] = weft::make_channel<u64>();
+  std::thread waker([n, &to = out] {
+    for (u64 i = 0; i < n; ++i) {
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
-      stamp = now_ns();
-      sleeper.unpark();
+      to.send(now_ns());
     }
+    to.close();
   });
   std::vector<double> ns;
-  for (auto& stamp : stamps) {
-    while (stamp == 0) weft::park_if(stamp, u64{0});
-    ns.push_back(double(now_ns() - stamp));
-  }
+  while (auto sent = in.recv()) ns.push_back(double(now_ns() - *sent));
   waker.join();
+  check(ns.size() == n, "wake_latency");
   return percentiles_us(std::move(ns));
+}
+
+int workers = 0;
+
+Result steal_latency(u64 n) {
+  if (workers < 2) {
+    std::fprintf(stderr, "steal_latency needs two workers\n");
+    std::_Exit(2);
+  }
+  const kernel::figures f = kernel::summary(kernel::steal_latency(n));
+  return {f.median / 1000, {{"p95", f.p95 / 1000}, {"p99", f.p99 / 1000}}};
+}
+
+Result trivial_tasks(u64 n) {
+  const kernel::figures f = kernel::summary(kernel::trivial_tasks(n / 1000));
+  return {f.median, {{"p95", f.p95}, {"p99", f.p99}, {"million_per_second", 1000 / f.median}}};
 }
 
 Result runtime(const Args& a, const std::function<Result()>& body) {
   weft::runtime_options options;
   options.workers = static_cast<std::size_t>(a.workers);
+  workers = a.workers;
   return weft::run(options, [&] { return body(); });
 }
 
@@ -173,6 +186,13 @@ int main(int argc, char** argv) {
                        ns_per_op("spawn_detached_burst", 1000000, spawn_detached_burst),
                        ns_per_op("yield_pair", 4000000, [](u64 n) { return yielders(2, n / 2); }),
                        ns_per_op("yield_many", 2000000, [](u64 n) { return yielders(1000, n / 1000); }),
+                       ns_per_op("pingpong", 1000000, weft_bench::pingpong),
+                       ns_per_op("chan_spsc", 4000000, [](u64 n) { return weft_bench::producers_consumers(1, 1, n); }),
+                       ns_per_op("chan_mpmc", 4000000, [](u64 n) { return weft_bench::producers_consumers(4, 4, n); }),
+                       ns_per_op("select", 2000000, [](u64 n) { return weft_bench::select_from(128, n); }),
+                       ns_per_op("select_rendezvous", 1000000, [](u64 n) { return weft_bench::select_from(0, n); }),
+                       ns_per_op("ring", 1000000, weft_bench::ring),
+                       {"prime_sieve", "ms", 2000, weft_bench::prime_sieve},
                        total_ms("skynet", 1000000, skynet),
                        ns_per_op("fib", 30, fib),
                        {"parallel_for", "ms", 10000000, parallel_for(10000)},
@@ -180,6 +200,8 @@ int main(int argc, char** argv) {
                        with_cpu(total_ms("timers", 100000, timers), "cpu_ns_per_sleep"),
                        {"mem_parked", "bytes/task", 100000, mem_parked},
                        {"wake_latency", "us", 1000, wake_latency},
+                       {"steal_latency", "us", 20000, steal_latency},
+                       {"trivial_tasks", "ns/op", 1000000, trivial_tasks},
                    },
                    runtime);
 }

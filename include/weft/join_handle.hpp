@@ -1,10 +1,12 @@
 // join_handle<T>: the one who may take a task's result; task_ref: the many who may wake or cancel it.
 #pragma once
 
-#include <concepts>
+#include <cstdint>
+#include <memory>
 #include <optional>
 #include <source_location>
-#include <string_view>
+#include <string>
+#include <type_traits>
 #include <utility>
 
 #include <weft/detail/body.hpp>
@@ -12,6 +14,14 @@
 #include <weft/errors.hpp>
 
 namespace weft::inline v1 {
+namespace detail {
+
+inline std::string copied_name(const task_head* t) {
+  char text[name_capacity];
+  return {text, name_of(t, text)};
+}
+
+}  // namespace detail
 
 // A counted reference to a task, dead or alive: wake it (unpark), cancel it, tell it apart.
 class task_ref {
@@ -34,7 +44,8 @@ class task_ref {
   friend bool operator==(const task_ref&, const task_ref&) = default;
 
   [[nodiscard]] std::uint64_t id() const { return detail::id_of(checked()); }
-  [[nodiscard]] std::string_view name() const { return detail::name_of(checked()); }
+  // A copy: the task may rename itself at any time.
+  [[nodiscard]] std::string name() const { return detail::copied_name(checked()); }
   [[nodiscard]] bool is_finished() const { return detail::is_finished(checked()); }
   void cancel() const { detail::request_cancel(checked()); }
   void unpark() const { detail::unpark(checked()); }
@@ -48,44 +59,60 @@ class task_ref {
 };
 
 // Movable, not copyable. Dropping it detaches the task: it runs on, its result is discarded, and an exception that nobody
-// took is reported (runtime_options::on_unhandled_exception).
+// took goes to runtime_options::on_unhandled_exception, or ends the process if there is none. Only a handle that is destroyed
+// while an exception unwinds forgives: what its task throws is then one line on stderr, and the first exception goes on.
 template <class T>
-class [[nodiscard]] join_handle {
+class [[nodiscard("dropping the handle detaches the task: join() it, or say .detach()")]] join_handle {
  public:
   join_handle() noexcept = default;
   join_handle(join_handle&& other) noexcept
       : task_(std::exchange(other.task_, nullptr)),
         outcome_(std::exchange(other.outcome_, nullptr)) {}
   join_handle& operator=(join_handle&& other) noexcept {
-    join_handle old(std::move(*this));
-    task_ = std::exchange(other.task_, nullptr);
-    outcome_ = std::exchange(other.outcome_, nullptr);
+    join_handle taken(std::move(other));  // first: `other` may be this one
+    std::swap(task_, taken.task_);
+    std::swap(outcome_, taken.outcome_);
     return *this;
   }
-  ~join_handle() { detach(); }
+  ~join_handle() {
+    if (task_ != nullptr) detail::abandon_handle(task_);
+  }
 
   // False after join, detach and move.
   [[nodiscard]] bool joinable() const noexcept { return task_ != nullptr; }
 
   // Waits for the end and takes the result or throws the task's exception; task_cancelled if it was cancelled. From a task it
   // parks that task and is a cancellation point (the handle stays joinable then); from another thread it blocks the thread.
+  // Only one may join; others wait(). Of two tasks that do it on one thread the later gets usage_error; on two threads they
+  // race for the handle, as for any object.
   T join(std::source_location where = std::source_location::current()) {
-    return take(detail::wait_for(checked(), where));
+    detail::wait_for(checked(where), where);
+    if (task_ == nullptr) [[unlikely]]
+      detail::throw_usage("this task was joined by somebody else meanwhile; only one may join(), others wait()", where);
+    return take();
   }
-  // The same without the wait: empty (false for void) while the task runs. Never a cancellation point.
+  // The same without the wait: empty (false for void, nullptr for a reference) while the task runs. Never a cancellation
+  // point.
   [[nodiscard]] auto try_join() {
     if constexpr (std::is_void_v<T>) {
       if (!is_finished()) return false;
-      take(detail::how_it_ended(task_));
+      take();
       return true;
     } else if constexpr (std::is_reference_v<T>) {
-      return is_finished() ? std::addressof(take(detail::how_it_ended(task_))) : nullptr;
+      std::add_pointer_t<T> referred = nullptr;
+      if (is_finished()) {
+        auto&& result = take();
+        referred = std::addressof(result);
+      }
+      return referred;
     } else {
-      return is_finished() ? std::optional<T>(take(detail::how_it_ended(task_))) : std::nullopt;
+      return is_finished() ? std::optional<T>(take()) : std::nullopt;
     }
   }
-  // Waits for the end and leaves the result. Several may wait on one handle at the same time.
-  void wait(std::source_location where = std::source_location::current()) const { detail::wait_for(checked(), where); }
+  // Waits for the end and leaves the result. Several may wait on one handle at the same time, also while one joins.
+  void wait(std::source_location where = std::source_location::current()) const {
+    detail::wait_for(checked(where), where);
+  }
 
   [[nodiscard]] bool is_finished() const { return detail::is_finished(checked()); }
   void cancel() const { detail::request_cancel(checked()); }
@@ -94,26 +121,37 @@ class [[nodiscard]] join_handle {
   }
   [[nodiscard]] task_ref ref() const { return task_ref(checked()); }
   [[nodiscard]] std::uint64_t id() const { return detail::id_of(checked()); }
-  [[nodiscard]] std::string_view name() const { return detail::name_of(checked()); }
+  [[nodiscard]] std::string name() const { return detail::copied_name(checked()); }
 
  private:
   friend struct detail_access;
   join_handle(detail::task_head* t, detail::result<T>* outcome) noexcept : task_(t), outcome_(outcome) {}
 
+  static constexpr const char* is_empty =
+      "this join_handle is empty: the task was joined or detached before, or the handle was moved from, or it never "
+      "had a "
+      "task";
   [[nodiscard]] detail::task_head* checked() const {
-    if (task_ == nullptr)
-      detail::throw_usage(
-          "this join_handle is empty: the task was joined or detached before, or the handle was moved from");
+    if (task_ == nullptr) detail::throw_usage(is_empty);
     return task_;
   }
-  T take(detail::ended how) {
+  [[nodiscard]] detail::task_head* checked(const std::source_location& where) const {
+    if (task_ == nullptr) detail::throw_usage(is_empty, where);
+    return task_;
+  }
+  T take() {
+    constexpr bool can_be_taken =
+        std::is_void_v<T> || std::is_reference_v<T> || std::is_constructible_v<T, std::remove_cv_t<T>>;
+    static_assert(can_be_taken,
+                  "the result of this task cannot be moved out of it: wait() instead of join(), or return a "
+                  "std::unique_ptr to it");
     struct release {
       detail::task_head* task;
       ~release() { detail::drop_handle(task); }
     } after{std::exchange(task_, nullptr)};
-    if (how == detail::ended::cancelled) [[unlikely]]
-      detail::throw_task_cancelled();
-    return outcome_->take();
+    if (detail::how_it_ended(after.task) == detail::ended::cancelled) [[unlikely]]
+      detail::throw_task_cancelled(after.task);
+    if constexpr (can_be_taken) return outcome_->take();
   }
 
   detail::task_head* task_ = nullptr;

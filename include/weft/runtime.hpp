@@ -1,6 +1,7 @@
 // The runtime, and what every program starts with: run, spawn, attributes, options.
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -28,14 +29,15 @@ struct attributes {
 
 struct runtime_options {
   std::size_t workers = 0;  // 0: WEFT_WORKERS, else what the process may use of the machine
-  std::size_t stack_size = std::size_t{192} << 10;  // usable bytes of a task's stack
+  std::size_t stack_size = std::size_t{192} << 10;  // usable bytes of a task's stack; 0: this default
   std::size_t stack_cache_bytes = std::size_t{64}
                                   << 20;  // free stacks kept beyond this go back after 100 ms of idleness
   std::size_t max_stacks = SIZE_MAX;  // tasks that have started and not ended, at most
   std::size_t queue_capacity = 256;  // of a worker's own queues; a power of two, 8 to 65536
   std::size_t steal_scan = 4;  // victims a searching worker looks at before it pauses
   bool stealing = true;  // false: a task stays with the worker that got it first
-  // Called for the exception of a task whose handle is gone; without it such an exception ends the process.
+  // Called for the exception of a task whose handle is gone; without it such an exception ends the process (but see
+  // join_handle). It must not throw.
   std::function<void(std::string_view task, std::exception_ptr error)> on_unhandled_exception = {};
 };
 
@@ -43,6 +45,39 @@ struct runtime_statistics {
   std::uint64_t spawned = 0, finished = 0, dispatched = 0, steal_attempts = 0, steals = 0, stolen_tasks = 0,
                 overflow_batches = 0, parks = 0, wakes = 0, sleeps = 0;
 };
+
+namespace detail {
+
+// What spawn returns for an F; join_handle<void> if it was given something that it refuses.
+template <class F>
+struct task_result {
+  using type = void;
+};
+template <class F>
+  requires std::invocable<F>
+struct task_result<F> {
+  using type = std::invoke_result_t<F>;
+};
+template <class F>
+using handle_for = join_handle<typename task_result<std::decay_t<F>>::type>;
+
+// Instead of a constraint, of whose failure compilers tell in a page.
+template <bool Holds>
+constexpr void check_takes_no_arguments() noexcept {
+  static_assert(Holds, "weft::spawn takes a callable without arguments; wrap it: spawn([=] { return f(x); })");
+}
+template <bool Holds>
+constexpr void check_can_be_kept() noexcept {
+  static_assert(Holds,
+                "weft::spawn copies a callable that is not a temporary, and this one cannot be copied; give it away: "
+                "spawn(std::move(f))");
+}
+
+// Two arguments or more that are not attributes and a callable.
+template <class First, class... More>
+concept has_arguments = sizeof...(More) > 1 || (sizeof...(More) == 1 && !std::convertible_to<First, const attributes&>);
+
+}  // namespace detail
 
 // Workers and their tasks. Several may live at once; any thread may spawn into one and join.
 class WEFT_API runtime {
@@ -55,11 +90,12 @@ class WEFT_API runtime {
   runtime& operator=(const runtime&) = delete;
 
   template <class F>
-    requires std::invocable<std::decay_t<F>>
-  auto spawn(F&& f) -> join_handle<detail::result_of<std::decay_t<F>>>;
+  detail::handle_for<F> spawn(F&& f);
   template <class F>
-    requires std::invocable<std::decay_t<F>>
-  auto spawn(const attributes& a, F&& f) -> join_handle<detail::result_of<std::decay_t<F>>>;
+  detail::handle_for<F> spawn(const attributes& a, F&& f);
+  template <class F, class... Arguments>  // only to say that there is no such thing
+    requires detail::has_arguments<F, Arguments...>
+  join_handle<void> spawn(F&& f, Arguments&&...);
 
   // Spawns f and waits for it from this, an outside, thread.
   template <class F>
@@ -95,7 +131,7 @@ template <class F>
 }
 
 template <class F>
-auto spawn_in(sched::scheduler* in, const attributes* a, F&& f) -> join_handle<result_of<std::decay_t<F>>> {
+handle_for<F> spawn_checked(sched::scheduler* in, const attributes* a, F&& f) {
   using body_type = body<std::decay_t<F>>;
   if (is_null_callable(f)) throw_usage("spawn was given a null function: there is nothing to run");
   const spawning s = begin_spawn(in, a, sizeof(body_type), alignof(body_type), &body_type::ops, true);
@@ -114,30 +150,50 @@ auto spawn_in(sched::scheduler* in, const attributes* a, F&& f) -> join_handle<r
   return detail_access::make(s.task, &made->outcome());
 }
 
+template <class F>
+handle_for<F> spawn_in(sched::scheduler* in, const attributes* a, F&& f) {
+  constexpr bool takes_none = std::invocable<std::decay_t<F>>;
+  constexpr bool can_be_kept = std::constructible_from<std::decay_t<F>, F&&>;
+  check_takes_no_arguments<takes_none>();
+  check_can_be_kept<can_be_kept>();
+  if constexpr (takes_none && can_be_kept)
+    return spawn_checked(in, a, std::forward<F>(f));
+  else
+    return {};
+}
+
 }  // namespace detail
 
 template <class F>
-  requires std::invocable<std::decay_t<F>>
-auto runtime::spawn(F&& f) -> join_handle<detail::result_of<std::decay_t<F>>> {
+detail::handle_for<F> runtime::spawn(F&& f) {
   return detail::spawn_in(core_.get(), nullptr, std::forward<F>(f));
 }
 template <class F>
-  requires std::invocable<std::decay_t<F>>
-auto runtime::spawn(const attributes& a, F&& f) -> join_handle<detail::result_of<std::decay_t<F>>> {
+detail::handle_for<F> runtime::spawn(const attributes& a, F&& f) {
   return detail::spawn_in(core_.get(), &a, std::forward<F>(f));
+}
+template <class F, class... Arguments>
+  requires detail::has_arguments<F, Arguments...>
+join_handle<void> runtime::spawn(F&&, Arguments&&...) {
+  detail::check_takes_no_arguments<sizeof...(Arguments) == 0>();
+  return {};
 }
 
 // A new task in the runtime of the running one. f is any callable without arguments, move-only ones included; it is moved
 // or copied into the task. Not a cancellation point. From an outside thread use runtime::spawn.
 template <class F>
-  requires std::invocable<std::decay_t<F>>
-auto spawn(F&& f) -> join_handle<detail::result_of<std::decay_t<F>>> {
+detail::handle_for<F> spawn(F&& f) {
   return detail::spawn_in(nullptr, nullptr, std::forward<F>(f));
 }
 template <class F>
-  requires std::invocable<std::decay_t<F>>
-auto spawn(const attributes& a, F&& f) -> join_handle<detail::result_of<std::decay_t<F>>> {
+detail::handle_for<F> spawn(const attributes& a, F&& f) {
   return detail::spawn_in(nullptr, &a, std::forward<F>(f));
+}
+template <class F, class... Arguments>  // only to say that there is no such thing
+  requires detail::has_arguments<F, Arguments...>
+join_handle<void> spawn(F&&, Arguments&&...) {
+  detail::check_takes_no_arguments<sizeof...(Arguments) == 0>();
+  return {};
 }
 
 // A runtime for the length of f, which runs as its first task. Returns what f returns, 0 for void, so that main can return

@@ -9,12 +9,13 @@
 
 #include <weft/detail/config.hpp>
 #include <weft/detail/task_core.hpp>
+#include <weft/detail/time_point.hpp>
 #include <weft/join_handle.hpp>
 
 namespace weft::inline v1 {
 
 // Lets other tasks run. A cancellation point. From an outside thread: yields the thread.
-WEFT_API void yield();
+WEFT_API void yield(std::source_location where = std::source_location::current());
 
 // Parks the running task until then; never early. A cancellation point, always, even if the time has passed. From an outside
 // thread: sleeps the thread.
@@ -22,19 +23,12 @@ WEFT_API void sleep_until(std::chrono::steady_clock::time_point when,
                           std::source_location where = std::source_location::current());
 template <class Rep, class Period>
 void sleep_for(std::chrono::duration<Rep, Period> time, std::source_location where = std::source_location::current()) {
-  using clock = std::chrono::steady_clock;
-  const auto now = clock::now();
-  if (time <= time.zero()) return sleep_until(now, where);
-  // A duration that would overflow the clock means "for ever", as far as the clock knows.
-  const auto rest = std::chrono::duration<double>(clock::time_point::max() - now);
-  sleep_until(std::chrono::duration<double>(time) >= rest ? clock::time_point::max()
-                                                          : now + std::chrono::ceil<clock::duration>(time),
-              where);
+  sleep_until(detail::time_after(time), where);
 }
 
 // Parks the running task if flag.load() == expected, until somebody unparks it. unpark before, during or after the decision
 // is never lost: it leaves a permit that the next park_if takes. So a permit may be an old one: ask again in a loop. Only
-// park_if takes permits; other waits are not disturbed by them. A cancellation point.
+// park_if takes permits; other waits are not disturbed by them. A cancellation point. Needs a task (usage_error).
 template <class Flag, class Value>
   requires requires(const Flag& f, const Value& v) {
     { f.load() == v } -> std::convertible_to<bool>;
@@ -60,7 +54,7 @@ namespace this_task {
 // All of these but `running` need a task, and say so (usage_error) on an outside thread.
 [[nodiscard]] inline bool running() noexcept { return detail::running_task() != nullptr; }
 [[nodiscard]] WEFT_API std::uint64_t id();
-[[nodiscard]] WEFT_API std::string_view name();
+[[nodiscard]] WEFT_API std::string_view name();  // until the task renames itself
 WEFT_API void set_name(std::string_view name);  // up to 31 characters are kept
 [[nodiscard]] WEFT_API task_ref ref();
 
@@ -72,7 +66,7 @@ WEFT_API void check();
 // While one lives, cancellation of this task is deferred. Nests to 255.
 class WEFT_API shield {
  public:
-  shield();
+  [[nodiscard("name it: the shield ends with this object")]] shield();
   ~shield();
   shield(const shield&) = delete;
   shield& operator=(const shield&) = delete;

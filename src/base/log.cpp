@@ -14,6 +14,7 @@ std::uint32_t topic_named(std::string_view name) noexcept {
   if (name == "join") return static_cast<std::uint32_t>(topic::join);
   if (name == "inbox") return static_cast<std::uint32_t>(topic::inbox);
   if (name == "watch") return static_cast<std::uint32_t>(topic::watch);
+  if (name == "channel") return static_cast<std::uint32_t>(topic::channel);
   if (name == "all") return static_cast<std::uint32_t>(topic::all);
   return 0;
 }
@@ -45,7 +46,7 @@ void read_logged_topics() noexcept {
     const std::uint32_t found = topic_named(name);
     if (found == 0)
       std::fprintf(stderr,
-                   "weft: WEFT_LOG=%s: there is no topic \"%.*s\"; known: park, wake, join, inbox, watch, all\n", text,
+                   "weft: WEFT_LOG=%s: there is no topic \"%.*s\"; known: park, wake, join, inbox, watch, channel, all\n", text,
                    static_cast<int>(name.size()), name.data());
     topics |= found;
   }

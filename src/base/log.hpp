@@ -8,7 +8,7 @@
 
 namespace weft::inline v1::base {
 
-enum class topic : std::uint32_t { park = 1, wake = 2, join = 4, inbox = 8, watch = 16, all = 31 };
+enum class topic : std::uint32_t { park = 1, wake = 2, join = 4, inbox = 8, watch = 16, channel = 32, all = 63 };
 
 extern atomic<std::uint32_t> logged_topics;
 

@@ -50,6 +50,15 @@ constexpr unsigned char canary_byte(std::size_t i) noexcept { return static_cast
 
 }  // namespace
 
+const char* name_of(guard_kind kind) noexcept {
+  switch (kind) {
+    case guard_kind::madvise: return "madvise";
+    case guard_kind::mprotect: return "mprotect";
+    case guard_kind::none: return "none";
+  }
+  return "?";
+}
+
 guard_keeper::guard_keeper(std::size_t guard_size, bool always_canary) noexcept
     : size_(guard_size),
       always_canary_(always_canary),

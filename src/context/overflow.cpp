@@ -18,6 +18,7 @@ namespace weft::inline v1::context {
 namespace {
 
 constinit base::atomic<describe_function> describer{nullptr};
+constinit base::atomic<advise_function> adviser{nullptr};
 
 // Who handled the two signals before us. Written once, before our handler is in place.
 struct sigaction previous_segv, previous_bus;
@@ -48,6 +49,7 @@ struct frames {
   static _Unwind_Reason_Code visit(_Unwind_Context* c, void* self) noexcept {
     auto& f = *static_cast<frames*>(self);
     const std::uintptr_t ip = _Unwind_GetIP(c);
+    if (ip == 0) return _URC_END_OF_STACK;  // what a task's first frame returns to
     if (ip == f.fault_pc) {
       f.reached = true;
     } else if (f.reached && f.count < most) {
@@ -80,11 +82,9 @@ void say_place(signal_text& text, std::uintptr_t pc) noexcept {
   const auto sp = reinterpret_cast<const std::byte*>(at.sp);
   if (sp >= s.base + s.size || sp < s.base - s.size)
     text << "\n  (or a stray pointer: the stack pointer, " << static_cast<const void*>(sp) << ", is not on that stack)";
-  text << "\n  give the task a larger stack: spawn(attributes{.stack_size = " << s.size * 2
-       << "}, ...), or recurse less and keep large arrays off the stack\n";
-  text.write_to(STDERR_FILENO);
+  text << "\n";
+  text.write_to(STDERR_FILENO);  // now: what follows could go wrong
 
-  // Afterwards, because it is the part that could go wrong.
   frames f{};
   f.fault_pc = at.pc;
   _Unwind_Backtrace(frames::visit, &f);
@@ -93,6 +93,14 @@ void say_place(signal_text& text, std::uintptr_t pc) noexcept {
     say_place(text, f.pc[i]);
     text << "\n";
   }
+  text.write_to(STDERR_FILENO);
+  text << "  give the task a larger stack";
+  char how[160];
+  if (const advise_function advise = adviser.load(base::acquire)) {
+    how[advise(s, s.size * 2, how, sizeof how - 1)] = 0;
+    text << ": " << how;
+  }
+  text << ", or recurse less and keep large arrays off the stack\n";
   text.write_to(STDERR_FILENO);
   ::signal(SIGSEGV, SIG_DFL);
   ::signal(SIGBUS, SIG_DFL);
@@ -134,8 +142,9 @@ void install(int signal, struct sigaction& before) noexcept {
 
 }  // namespace
 
-void install_overflow_reporter(describe_function describe) noexcept {
+void install_overflow_reporter(describe_function describe, advise_function advise) noexcept {
   describer.store(describe, base::release);
+  adviser.store(advise, base::release);
   static base::atomic<bool> installed{false};
   if (installed.exchange(true, base::acq_rel)) return;
   // The unwinder allocates the first time it is used; not in a handler, then.

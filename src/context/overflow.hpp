@@ -12,10 +12,12 @@ struct stack;
 
 // Writes who s.owner is, e.g. `"fetch" (#17)`, at most `size` characters, and returns how many. Called in a signal handler.
 using describe_function = std::size_t (*)(const stack& s, char* buffer, std::size_t size);
+// Likewise how its owner is given a stack of `wanted` bytes, e.g. `spawn(attributes{.stack_size = 393216}, ...)`.
+using advise_function = std::size_t (*)(const stack& s, std::size_t wanted, char* buffer, std::size_t size);
 
-// Process-wide and once; later calls only replace `describe`. Handles SIGSEGV and SIGBUS; faults that are not on a guard of ours
+// Process-wide and once; later calls only replace the two functions. Handles SIGSEGV and SIGBUS; faults that are not on a guard of ours
 // go to whoever handled them before.
-void install_overflow_reporter(describe_function describe) noexcept;
+void install_overflow_reporter(describe_function describe, advise_function advise = nullptr) noexcept;
 
 // `describe`, or its absence, as a C string.
 void describe_owner(const stack& s, char* buffer, std::size_t size) noexcept;

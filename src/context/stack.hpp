@@ -29,6 +29,7 @@ class shelf;
 class guard_keeper;
 
 enum class guard_kind : unsigned char { madvise, mprotect, none };  // best first; guard.hpp
+[[nodiscard]] const char* name_of(guard_kind kind) noexcept;
 
 // Describes one stack; lives outside the stack's memory. A cache line of its own, because neighbours run on other workers.
 struct alignas(base::cache_line) stack {
@@ -96,6 +97,9 @@ class stack_pool {
   std::size_t trim() noexcept;
 
   [[nodiscard]] std::size_t default_size() const noexcept { return default_size_; }
+  // There is a limit to how many may be out at a time: none is to lie idle in somebody's cache.
+  [[nodiscard]] bool is_limited() const noexcept { return max_stacks_ != SIZE_MAX; }
+  [[nodiscard]] guard_kind guards() const noexcept;  // of the next stack, as far as is known
   [[nodiscard]] std::size_t reserved_bytes() const noexcept;  // address space, guards included
   // Nothing is given back any more, not even by the destructor: for the child of a fork, whose frames may lie on these stacks.
   void leak() noexcept;
@@ -129,12 +133,16 @@ class stack_cache {
   [[nodiscard]] stack* take() noexcept {
     if (count_ == 0 && !refill()) [[unlikely]]
       return nullptr;
-    return held_[--count_];
+    stack* s = held_[--count_];
+    // For the next task that starts: the uppermost page of its stack is often cold, and so is the record that says where.
+    if (count_ >= 2) __builtin_prefetch(held_[count_ - 2]);
+    if (count_ >= 1) __builtin_prefetch(static_cast<std::byte*>(held_[count_ - 1]->top()) - base::cache_line, 1);
+    return s;
   }
 
-  // False, and the stack is still the caller's (pool.release), only if it is not of the default size.
+  // False, and the stack is still the caller's (pool.release), if it is not of the default size or stacks are limited.
   bool put(stack* s) noexcept {
-    if (s->size != pool_.default_size()) [[unlikely]]
+    if (s->size != pool_.default_size() || pool_.is_limited()) [[unlikely]]
       return false;
     if (count_ == capacity) [[unlikely]]
       spill();

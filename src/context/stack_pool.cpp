@@ -108,6 +108,8 @@ std::size_t stack_pool::trim() noexcept {
   return trimmed;
 }
 
+guard_kind stack_pool::guards() const noexcept { return guards_->kind(); }
+
 std::size_t stack_pool::reserved_bytes() const noexcept {
   std::size_t sum = 0;
   for (std::size_t i = 0; i < class_count; ++i) sum += shelves_[i].reserved();

@@ -32,8 +32,9 @@ class timer_source {
   virtual ~timer_source() = default;
   // The earliest moment at which fire() may have something to do; never_ns when empty. Any thread, no lock.
   [[nodiscard]] virtual base::time_ns next_deadline() const noexcept = 0;
-  // Wakes what is due at `now`; returns how many were woken. Runs on a worker, which gets the tasks.
-  virtual std::size_t fire(base::time_ns now, worker& on) noexcept = 0;
+  // Wakes what is due at `now`, at most `most`; returns how many were woken. What is left stays due: next_deadline() says so.
+  // Runs on a worker, which gets the tasks.
+  virtual std::size_t fire(base::time_ns now, worker& on, std::size_t most) noexcept = 0;
 };
 
 // Defined by the time layer.

@@ -66,21 +66,24 @@ std::size_t cpus_from_quota(const char* text) noexcept {
   return static_cast<std::size_t>((quota + period - 1) / period);
 }
 
-std::size_t available_cpus() {
-  std::size_t cpus = std::max<std::size_t>(cpus_in_affinity_mask(), 1);
-  if (const std::size_t quota = cpus_in_cgroup(); quota != 0) cpus = std::min(cpus, quota);
-  return std::min(cpus, most_workers);
+worker_choice choose_cpus() {
+  worker_choice c{std::max<std::size_t>(cpus_in_affinity_mask(), 1), "affinity mask"};
+  if (const std::size_t quota = cpus_in_cgroup(); quota != 0 && quota < c.count) c = {quota, "cgroup quota"};
+  c.count = std::min(c.count, most_workers);
+  return c;
 }
 
-std::size_t default_workers() {
+worker_choice choose_workers() {
   const char* text = std::getenv("WEFT_WORKERS");
-  if (text == nullptr) return available_cpus();
+  if (text == nullptr || *text == '\0') return choose_cpus();
   std::size_t workers = 0;
   const char* end = text + std::strlen(text);
   const auto [stopped, error] = std::from_chars(text, end, workers);
-  if (error == std::errc{} && stopped == end && workers >= 1 && workers <= most_workers) return workers;
-  const std::size_t chosen = available_cpus();
-  std::fprintf(stderr, "weft: WEFT_WORKERS=%s is not a number from 1 to %zu; using %zu\n", text, most_workers, chosen);
+  if (error == std::errc{} && stopped == end && workers >= 1 && workers <= most_workers)
+    return {workers, "WEFT_WORKERS"};
+  const worker_choice chosen = choose_cpus();
+  std::fprintf(stderr, "weft: WEFT_WORKERS=%s is not a number from 1 to %zu; using %zu\n", text, most_workers,
+               chosen.count);
   return chosen;
 }
 

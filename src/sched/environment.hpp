@@ -7,10 +7,17 @@ namespace weft::inline v1::sched {
 
 inline constexpr std::size_t most_workers = 4096;
 
-// WEFT_WORKERS if set and sensible, else available_cpus().
-[[nodiscard]] std::size_t default_workers();
+// How many, and who says so: "WEFT_WORKERS", "affinity mask", "cgroup quota".
+struct worker_choice {
+  std::size_t count;
+  const char* from;
+};
+// WEFT_WORKERS if set (not to "") and sensible, else what choose_cpus() says.
+[[nodiscard]] worker_choice choose_workers();
 // The CPUs this process may use: its affinity mask, cut down to the cgroup's quota, at least 1.
-[[nodiscard]] std::size_t available_cpus();
+[[nodiscard]] worker_choice choose_cpus();
+[[nodiscard]] inline std::size_t default_workers() { return choose_workers().count; }
+[[nodiscard]] inline std::size_t available_cpus() { return choose_cpus().count; }
 // The quota in whole CPUs (rounded up) from the text of cpu.max ("max 100000", "150000 100000"), 0 if none.
 [[nodiscard]] std::size_t cpus_from_quota(const char* text) noexcept;
 

@@ -4,8 +4,15 @@
 //   an enqueuer   E1 makes the task visible, E2 fence, E3 reads searching_ and sleeping_;
 //   a worker      W1 leaves searching_ and enters sleeping_, W2 fence, W3 looks at every queue once more, then sleeps.
 // If E3 misses W1, then E2 comes before W2 in the order of fences, so W3 sees E1: the worker stays up. If E3 sees W1, the
-// enqueuer wakes a sleeper, or leaves it to a searcher; and a searcher that finds a task while it is the last one wakes the
-// next (last searcher hands on), so work that two enqueuers left to one searcher is found too.
+// enqueuer wakes a sleeper, or leaves it to a searcher; and a searcher that finds a task while it is the last one looks once
+// more, S1 leaves searching_, S2 fence, S3 looks at every queue, and wakes the next if there is work (last searcher hands on),
+// so work that two enqueuers left to one searcher is found too. S3 sees it for the same reason as W3.
+//
+// A worker that sees at W3 work in another's queue, where only a search would find it, reads searching_ (W4). If somebody searches,
+// the work is left to him and the worker sleeps. W4 needs no fence of its own: a searcher that left without seeing the work had
+// its S2 (or W2) before E2, and E2 came before our W2, or else E3 saw us; so we see that it left. Staying up instead would be a
+// loop, because the worker may not search (I2), and on a busy machine that loop takes the very processor on which the searcher
+// was about to run: it cost milliseconds.
 //
 // I1. Work visible before E2 is seen by E's wake, by a searcher, or by W3; never by nobody.   model/idle, test sched/idle_*
 // I2. At most half of the workers search at a time (one at least).
@@ -65,14 +72,19 @@ class idle_set {
   [[nodiscard]] bool start_searching() noexcept {
     std::uint32_t n = searching_.load(base::relaxed);
     do {
-      if (2 * n >= workers_ && n != 0) return false;
+      if (std::size_t{2} * n >= workers_ && n != 0) return false;
     } while (!searching_.compare_exchange_weak(n, n + 1, base::order<"idle.start">(base::acq_rel), base::relaxed));
     return true;
   }
 
-  // The searcher found work. True: it was the last one, so it must call wake_one() to hand on.
+  // The searcher found work. True: it was the last one, so it must look at every queue and, if there is work, call wake_one()
+  // to hand on.
   [[nodiscard]] bool stop_searching() noexcept {
-    return base::check<"idle.hand_on">(searching_.fetch_sub(1, base::order<"idle.stop">(base::acq_rel)) == 1);
+    // S1
+    const bool last = base::check<"idle.hand_on">(searching_.fetch_sub(1, base::order<"idle.stop">(base::acq_rel)) == 1);
+    // S2: we are no searcher any more before the queues are read. Mirror: E2 in wake_one().
+    if (last) base::step<"idle.s2">([] { base::fence_seq_cst(); });
+    return last;
   }
 
   // W1 and W2. The caller looks at every queue after it, then sleeps or calls leave_sleep().
@@ -86,6 +98,9 @@ class idle_set {
     // W2: our counts are visible before the queues are read. Mirror: E2 in wake_one().
     base::step<"idle.w2">([] { base::fence_seq_cst(); });
   }
+
+  // W4, after W3 found work that only a search would get: somebody searches, so it is his. Ordered by W2.
+  [[nodiscard]] bool left_to_searcher() const noexcept { return searching_.load(base::relaxed) != 0; }
 
   // Work turned up (or a time-out passed). True: awake again, not searching. False: somebody is waking it already and
   // has counted it as searching; its wake token is on the way.

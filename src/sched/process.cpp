@@ -18,6 +18,11 @@ void on_forked_child() {
   forget_this_worker();
 }
 
+template <class Pointer>
+void leak(Pointer& p) noexcept {
+  [[maybe_unused]] auto* lost = p.release();
+}
+
 base::thread start_std_thread(std::function<void()> body) { return base::thread(std::move(body)); }
 
 }  // namespace
@@ -35,12 +40,9 @@ bool scheduler::is_forked_child() const noexcept { return generation.load(base::
 // The child of a fork leaves the scope of a runtime. Its threads and the tasks on them exist only in the parent: nothing can
 // be joined, and stacks may be in use by frames that will never return. Everything is left as it is.
 void scheduler::leave_to_parent() noexcept {
-  for (auto& w : workers_) {
-    w->thread_.detach();
-    (void)w.release();
-  }
+  for (auto& w : workers_) leak(w);
   stacks_.leak();
-  (void)records_.release();
+  leak(records_);
 }
 
 void scheduler::refuse_forked_return() noexcept {

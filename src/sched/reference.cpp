@@ -1,6 +1,7 @@
 #include <new>
 
 #include "sched/scheduler.hpp"
+#include "task/name.hpp"
 
 namespace weft::inline v1::sched {
 
@@ -16,7 +17,7 @@ void drop_reference(record* t) noexcept {
     t->heap_body = false;
   }
   t->ops = nullptr;
-  t->named = false;
+  task::clear_name(*t);
   t->stack_size = 0;
   t->shields = 0;
   t->exceptions = {};
@@ -26,6 +27,8 @@ void drop_reference(record* t) noexcept {
     w->records().put(t);
     return;
   }
+  // In the child of a fork the pool's lock may be held by a thread that does not exist there: the record is left alone.
+  if (task::slab::of(t)->pool->fork_generation != fork_generation()) return;
   t->next = nullptr;
   task::slab::of(t)->pool->release(t);
 }

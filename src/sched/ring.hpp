@@ -121,8 +121,9 @@ class ring {
     return static_cast<std::int32_t>(tail_.load(base::acquire) - real) <= 0;
   }
 
- private:
   [[nodiscard]] std::uint32_t capacity() const noexcept { return mask_ + 1; }
+
+ private:
   [[nodiscard]] base::atomic<Task*>& slot(std::uint32_t index) const noexcept { return slots_[index & mask_]; }
   static std::uint64_t pack(std::uint32_t steal, std::uint32_t real) noexcept {
     return std::uint64_t{steal} << 32 | real;

@@ -8,6 +8,7 @@
 #include "base/log.hpp"
 #include "sched/environment.hpp"
 #include "sched/scheduler.hpp"
+#include <weft/version.hpp>
 
 namespace weft::inline v1 {
 namespace {
@@ -27,8 +28,13 @@ sched::scheduler_options checked(const runtime_options& o) {
     refuse("steal_scan", o.steal_scan, "at least 1; to switch stealing off set `stealing` to false");
   if (o.max_stacks == 0) refuse("max_stacks", o.max_stacks, "at least 1");
   sched::scheduler_options s;
-  s.workers = o.workers != 0 ? o.workers : sched::default_workers();
-  s.stack_size = context::stack_pool::check_size(o.stack_size);
+  s.workers = o.workers;
+  if (o.workers == 0) {
+    const sched::worker_choice chosen = sched::choose_workers();
+    s.workers = chosen.count;
+    s.workers_from = chosen.from;
+  }
+  s.stack_size = o.stack_size == 0 ? context::default_stack : context::stack_pool::check_size(o.stack_size);
   s.stack_cache_bytes = o.stack_cache_bytes;
   s.max_stacks = o.max_stacks;
   s.queue_capacity = o.queue_capacity;
@@ -49,6 +55,15 @@ void add(runtime_statistics& sum, const sched::worker_counters& c) noexcept {
   sum.parks += c.parks.get();
   sum.wakes += c.wakes.get();
   sum.sleeps += c.sleeps.get();
+}
+
+void say_what_was_chosen(sched::scheduler& s) {
+  context::stack_pool& stacks = s.stacks();
+  if (context::stack* probe = stacks.acquire())
+    stacks.release(probe);  // a kernel without guard regions says so only now
+  std::fprintf(stderr, "weft " WEFT_VERSION ": %zu worker%s (%s), stacks of %zu KiB (guard: %s), queues of %zu\n",
+               s.worker_count(), s.worker_count() == 1 ? "" : "s", s.options().workers_from,
+               stacks.default_size() >> 10, context::name_of(stacks.guards()), s.queue_capacity());
 }
 
 bool is_inside(const sched::scheduler& s) noexcept {
@@ -74,9 +89,7 @@ runtime::runtime(const runtime_options& options)
     : core_(std::make_unique<sched::scheduler>(checked(options))),
       print_statistics_(sched::flag_from_environment("WEFT_STATS")) {
   base::read_logged_topics();
-  if (sched::flag_from_environment("WEFT_VERBOSE"))
-    std::fprintf(stderr, "weft: %zu workers, stacks of %zu KiB, queues of %zu\n", workers(),
-                 core_->stacks().default_size() >> 10, core_->queue_capacity());
+  if (sched::flag_from_environment("WEFT_VERBOSE")) say_what_was_chosen(*core_);
 }
 
 runtime::~runtime() {
@@ -103,7 +116,9 @@ runtime_statistics runtime::statistics() const noexcept {
 }
 
 runtime_statistics runtime::statistics_of(std::size_t worker) const {
-  if (worker >= workers()) throw std::out_of_range("weft: runtime::statistics_of: there is no such worker");
+  if (worker >= workers())
+    throw std::out_of_range("weft: runtime::statistics_of: there is no worker " + std::to_string(worker) +
+                            "; this runtime's are 0 to " + std::to_string(workers() - 1));
   runtime_statistics one;
   add(one, core_->workers()[worker]->counters());
   return one;

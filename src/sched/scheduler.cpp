@@ -1,11 +1,14 @@
 #include "sched/scheduler.hpp"
 
+#include <algorithm>
 #include <cstdio>
+#include <cstring>
 #include <new>
 
 #include "base/clock.hpp"
 #include "base/log.hpp"
 #include "context/overflow.hpp"
+#include "task/name.hpp"
 
 namespace weft::inline v1::sched {
 namespace {
@@ -14,8 +17,21 @@ namespace {
 std::size_t describe_task(const context::stack& s, char* buffer, std::size_t size) {
   const auto* t = static_cast<const record*>(s.owner);
   if (t == nullptr || size == 0) return 0;
-  const int n = std::snprintf(buffer, size, "\"%s\" (#%llu)", t->named ? t->name : "unnamed",
+  char name[task::name_capacity];
+  (void)task::try_copy_name(*t, name);  // parts of two names, if it overflowed while it renamed itself
+  const int n = std::snprintf(buffer, size, "\"%s\" (#%llu)", name[0] == '\0' ? "unnamed" : name,
                               static_cast<unsigned long long>(t->id));
+  return n < 0 ? 0 : std::min(static_cast<std::size_t>(n), size - 1);
+}
+
+// The same for how it gets a larger one. Nobody spawns `main` but weft::run, which takes the runtime's default.
+std::size_t advise_task(const context::stack& s, std::size_t wanted, char* buffer, std::size_t size) {
+  const auto* t = static_cast<const record*>(s.owner);
+  char name[task::name_capacity] = "";
+  if (t != nullptr) (void)task::try_copy_name(*t, name);
+  const char* format = std::strcmp(name, "main") == 0 ? "weft::run(runtime_options{.stack_size = %zu}, ...)"
+                                                      : "spawn(attributes{.stack_size = %zu}, ...)";
+  const int n = std::snprintf(buffer, size, format, wanted);
   return n < 0 ? 0 : std::min(static_cast<std::size_t>(n), size - 1);
 }
 
@@ -36,7 +52,7 @@ scheduler::scheduler(scheduler_options options)
       idle_(options_.workers),
       fork_generation_(fork_generation()) {
   try {
-    context::install_overflow_reporter(&describe_task);
+    context::install_overflow_reporter(&describe_task, &advise_task);
     for (std::size_t i = 0; i < options_.workers; ++i) {
       workers_.push_back(std::make_unique<worker>(*this, static_cast<int>(i)));
       worker_pointers_.push_back(workers_.back().get());
@@ -158,7 +174,7 @@ void scheduler::inject_to(std::uint32_t first_choice, record* t) noexcept {
   const auto n = static_cast<std::uint32_t>(worker_count());
   std::uint32_t to = first_choice % n;
   for (std::uint32_t i = 0; i < n && worker_pointers_[to]->is_leaving(); ++i) to = (to + 1) % n;
-  WEFT_LOG(inbox, "task #%llu to the inbox of worker %u", static_cast<unsigned long long>(t->id), to);
+  WEFT_LOG(inbox, "task %s to the inbox of worker %u", task::label(*t).text, to);
   worker& chosen = *worker_pointers_[to];
   chosen.push_inbox(t);
   if (options_.stealing)
@@ -181,7 +197,7 @@ void scheduler::take_overflow(worker& from, chain<record>&& overflow) noexcept {
 void scheduler::end_task(record* t, task::phase how) noexcept {
   task::finish_result end = t->word.finish(how);
   if (!end.finished) {
-    if (std::exception_ptr unclaimed = t->ops->dispose(t->body)) report_unhandled(*t, std::move(unclaimed));
+    if (std::exception_ptr unclaimed = t->ops->dispose(t->body)) report_unhandled(*t, unclaimed);
     end = t->word.finish_unwanted(how);
   }
   if (end.has_joiners) wake_joiners(*t);
@@ -195,22 +211,29 @@ void scheduler::starve(worker& on, record* t) noexcept {
   on.stacks_.drain();
   if (stacks_.in_use() == 0) {
     context::stack* last_try = stacks_.acquire(t->stack_size != 0 ? t->stack_size : stacks_.default_size());
-    if (last_try == nullptr) {
+    if (last_try == nullptr && stacks_.in_use() == 0) {
       t->ops->fail(t->body, std::make_exception_ptr(std::bad_alloc()));
       end_task(t, task::phase::done);
       drop_reference(t);
       on.counters().finished.add_published();
       return;
     }
-    stacks_.release(last_try);
+    if (last_try != nullptr) stacks_.release(last_try);
   }
   {
     base::lock_guard guard(starved_lock_);
     starved_.push_back(t);
     starved_count_.store(starved_.size(), base::relaxed);
+    starved_at_.store(base::now(), base::relaxed);
   }
   for (worker* w : worker_pointers_)
     if (w != &on) w->wake();  // sleepers give what they keep
+}
+
+// Without a stack having been freed: only now and then, or workers would hand a starving task to each other at full speed.
+void scheduler::retry_starved_if_due(base::time_ns now) noexcept {
+  constexpr base::time_ns pause = 1'000'000;
+  if (is_starving() && now - starved_at_.load(base::relaxed) >= pause) retry_starved();
 }
 
 void scheduler::retry_starved() noexcept {
@@ -247,11 +270,26 @@ record* scheduler::steal_for(worker& thief) noexcept {
   return nullptr;
 }
 
-bool scheduler::work_visible(const worker& to) const noexcept {
-  if (global_.size() != 0) return true;
+// What it finds without searching.
+bool scheduler::work_within_reach(const worker& of) const noexcept {
+  return global_.size() != 0 || of.has_visible_work();
+}
+
+// What it would have to steal.
+bool scheduler::work_elsewhere(const worker& of) const noexcept {
   for (const worker* w : worker_pointers_)
-    if (w->has_visible_work() && (w == &to || options_.stealing || w->state() == worker_state::dead)) return true;
+    if (w != &of && w->has_visible_work() && (options_.stealing || w->state() == worker_state::dead)) return true;
   return false;
+}
+
+// A searcher found work. If it was the last, what others queued meanwhile was left to it: it hands on (S1-S3 of idle_set.hpp). So
+// was what they queued quietly, for which somebody must watch.
+void scheduler::end_search(const worker& w) noexcept {
+  if (!idle_.stop_searching()) return;
+  if (work_within_reach(w) || work_elsewhere(w))
+    notify();
+  else
+    hand_on_watch();
 }
 
 // Its inbox stays reachable for all. What came in while it drained has nobody else to look for it.

@@ -33,6 +33,7 @@ inline constexpr bool force_migration = false;
 
 struct scheduler_options {
   std::size_t workers = 1;
+  const char* workers_from = "runtime_options";  // who said so
   std::size_t stack_size = context::default_stack;
   std::size_t stack_cache_bytes = std::size_t{64} << 20;
   std::size_t max_stacks = SIZE_MAX;
@@ -85,14 +86,19 @@ class scheduler {
   void starve(worker& on, record* t) noexcept;
   [[nodiscard]] bool is_starving() const noexcept { return starved_count_.load(base::relaxed) != 0; }
   void retry_starved() noexcept;
+  void retry_starved_if_due(base::time_ns now) noexcept;
   [[nodiscard]] record* steal_for(worker& thief) noexcept;
-  [[nodiscard]] bool work_visible(const worker& to) const noexcept;
+  void end_search(const worker& w) noexcept;
+  [[nodiscard]] bool work_within_reach(const worker& of) const noexcept;
+  [[nodiscard]] bool work_elsewhere(const worker& of) const noexcept;
   std::size_t fire_timers(base::time_ns now, worker& on) noexcept;
   [[nodiscard]] bool timer_due(base::time_ns now) const noexcept;
   [[nodiscard]] base::time_ns watch_from(worker& w) noexcept;
   [[nodiscard]] bool stop_watching(worker& w) noexcept;
   void hand_on_watch() noexcept;
-  void trim_if_idle(base::time_ns now) noexcept;
+  [[nodiscard]] bool may_trim(base::time_ns now) noexcept;
+  void trim() noexcept;
+  void note_work() noexcept { worked_.store(true, base::relaxed); }
   void tell_if_quiet() noexcept;
   void worker_died(worker& w) noexcept;
   [[noreturn]] static void refuse_forked_return() noexcept;
@@ -145,6 +151,7 @@ class scheduler {
   base::time_ns watch_deadline_ = 0;  // under watch_lock_
   base::time_ns idle_since_ = 0;  // under watch_lock_
   bool trimmed_ = true;  // under watch_lock_
+  base::atomic<bool> worked_{true};  // since the last look of a watcher, so there is something to trim again
 
   alignas(base::cache_line) base::atomic<std::uint64_t> outside_spawned_{0};
   base::atomic<std::uint64_t> outside_refused_{0};
@@ -157,10 +164,12 @@ class scheduler {
   base::lock starved_lock_;
   chain<record> starved_;  // under starved_lock_: fresh tasks for which there was no stack
   base::atomic<std::size_t> starved_count_{0};
+  base::atomic<base::time_ns> starved_at_{0};  // when one was last put there
 };
 
-// An exception that nobody will take: calls the runtime's handler, or ends the process with the task's name.
-void report_unhandled(const record& t, std::exception_ptr error) noexcept;
+// An exception that nobody will take: calls the runtime's handler, or ends the process with the task's name. One that was
+// forgiven (task/state.hpp, F) is only told.
+void report_unhandled(const record& t, const std::exception_ptr& error) noexcept;
 
 // References (task.hpp T2). The last one frees the record, wherever it is dropped.
 void add_reference(record* t) noexcept;

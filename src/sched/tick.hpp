@@ -24,22 +24,30 @@ class tick {
   void restart(base::time_ns now) noexcept {
     if (started_ != 0) {
       // Integers: a task may have changed rounding or unmasked floating-point traps.
-      average_ns_ += ((now - started_) / interval_ - average_ns_) / 10;
+      average_ns_ += ((now - started_) / std::max(planned_, 1) - average_ns_) / 10;
       const base::time_ns wanted = target / std::max<base::time_ns>(average_ns_, 1);
       interval_ = static_cast<std::int32_t>(std::clamp<base::time_ns>(wanted, shortest, longest));
     }
     started_ = now;
-    left_ = interval_;
+    left_ = planned_ = interval_;
+  }
+  // The next look after `n` dispatches at the latest.
+  void look_after(std::int32_t n) noexcept {
+    if (n >= left_) return;
+    planned_ -= left_ - n;
+    left_ = n;
   }
   // After a sleep the old interval says nothing about tasks.
   void forget() noexcept { started_ = 0; }
-  void hurry() noexcept { left_ = 1; }
 
   [[nodiscard]] std::int32_t interval() const noexcept { return interval_; }
+  // Of one dispatch, on average.
+  [[nodiscard]] base::time_ns duration() const noexcept { return average_ns_; }
 
  private:
   std::int32_t left_ = shortest;
   std::int32_t interval_ = 20;
+  std::int32_t planned_ = shortest;  // dispatches of the current interval
   base::time_ns average_ns_ = 50'000;
   base::time_ns started_ = 0;
 };

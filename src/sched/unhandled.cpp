@@ -1,29 +1,70 @@
+#include <cxxabi.h>
+
+#include <cstdio>
+#include <cstdlib>
 #include <string>
 #include <string_view>
+#include <typeinfo>
 
 #include "sched/scheduler.hpp"
 #include "task/name.hpp"
 
 namespace weft::inline v1::sched {
+namespace {
 
-void report_unhandled(const record& t, std::exception_ptr error) noexcept {
-  const std::string_view name = t.named ? task::name_of(t) : "unnamed";
-  // From the pool, not the runtime: a handle may outlive its runtime.
-  if (const auto& handler = task::slab::of(&t)->pool->on_unhandled) {
-    handler(name, error);
-    return;
+// In a catch block: what() of a std::exception, else the name of the type.
+std::string say_current_exception() {
+  try {
+    throw;
+  } catch (const std::exception& e) {
+    return e.what();
+  } catch (...) {
+    const std::type_info* type = abi::__cxa_current_exception_type();
+    if (type == nullptr) return "an exception of another language";
+    int failed = 0;
+    char* readable = abi::__cxa_demangle(type->name(), nullptr, nullptr, &failed);
+    std::string text = "an exception of type " + std::string(failed == 0 ? readable : type->name()) +
+                       ", which is not a std::exception";
+    std::free(readable);  // NOLINT(cppcoreguidelines-no-malloc): that is how it was made
+    return text;
   }
-  std::string what = "an exception that is not a std::exception";
+}
+
+std::string say(const std::exception_ptr& error) {
   try {
     std::rethrow_exception(error);
-  } catch (const std::exception& e) {
-    what = e.what();
-  } catch (...) {}
+  } catch (...) {
+    return say_current_exception();
+  }
+}
+
+}  // namespace
+
+void report_unhandled(const record& t, const std::exception_ptr& error) noexcept {
+  const std::string_view own = task::own_name(t);  // ended: nobody renames it any more
+  const char* name = own.empty() ? "unnamed" : own.data();
+  const auto id = static_cast<unsigned long long>(t.id);
+  // From the pool, not the runtime: a handle may outlive its runtime.
+  if (const auto& handler = task::slab::of(&t)->pool->on_unhandled) {
+    try {
+      handler(name, error);
+    } catch (...) {
+      std::fprintf(stderr, "weft: runtime_options::on_unhandled_exception itself threw, for task \"%s\" (#%llu): %s\n",
+                   name, id, say_current_exception().c_str());
+      std::terminate();
+    }
+    return;
+  }
+  const std::string what = say(error);
+  if (t.word.is_forgiven()) {
+    std::fprintf(stderr, "weft: task \"%s\" (#%llu) whose handle was dropped by another exception ended with: %s\n",
+                 name, id, what.c_str());
+    return;
+  }
   base::failf(
-      "task \"%.*s\" (#%llu) ended with an exception that nobody takes: %s\n  keep its join_handle and join() it, or "
-      "set "
+      "task \"%s\" (#%llu) ended with an exception that nobody takes: %s\n  keep its join_handle and join() it, or set "
       "runtime_options::on_unhandled_exception",
-      static_cast<int>(name.size()), name.data(), static_cast<unsigned long long>(t.id), what.c_str());
+      name, id, what.c_str());
 }
 
 }  // namespace weft::inline v1::sched

@@ -8,7 +8,10 @@
 // V1. watch_armed_ is false whenever the watcher sleeps without the short limit. A quiet enqueue reads it after a fence and,
 //     if it is false, wakes a sleeper, which becomes the watcher.       model/watch, test sched/watch_*
 // V2. The watcher sleeps until the earliest deadline it has seen. A worker that goes to sleep with an earlier one takes over.
-// V3. A watcher that leaves for work while timers are pending wakes another sleeper to watch.   model/watch, test time/stuck_owner
+// V3. A watcher that leaves for work while timers are pending wakes another sleeper to watch, and so does the last searcher, also
+//     for a task in somebody's slot: to it a quiet enqueue leaves the waking.      model/watch, test time/stuck_owner, sched/slot_*
+#include <algorithm>
+
 #include "base/clock.hpp"
 #include "base/log.hpp"
 #include "sched/scheduler.hpp"
@@ -26,10 +29,20 @@ void scheduler::ensure_watched() noexcept {
   if (base::check<"watch.enqueue">(!watch_armed_.load(base::relaxed) && idle_.sleeping() != 0)) notify();
 }
 
+// Not more at a time than the worker's ring takes: what is woken then runs while it is still in the cache. The rest stays in its
+// wheel, and the next look comes when these have run.
 std::size_t scheduler::fire_timers(base::time_ns now, worker& on) noexcept {
+  constexpr std::size_t least = 16;  // also while the ring is full of tasks that yield
+  const std::size_t room = on.woken_.capacity() - std::min(on.woken_.size(), on.woken_.capacity());
+  const std::size_t most = std::max(room / 2, least);
   std::size_t fired = 0;
-  for (worker* w : worker_pointers_)
-    if (w->timers().next_deadline() <= now) fired += w->timers().fire(now, on);
+  bool more = false;
+  for (worker* w : worker_pointers_) {
+    if (w->timers().next_deadline() > now) continue;
+    if (fired < most) fired += w->timers().fire(now, on, most - fired);
+    more = more || w->timers().next_deadline() <= now;
+  }
+  if (more) on.tick_.look_after(static_cast<std::int32_t>(std::max(fired, least)));
   return fired;
 }
 
@@ -48,12 +61,17 @@ base::time_ns scheduler::watch_from(worker& w) noexcept {
       watch_armed_.load(base::relaxed))
     return base::never_ns;
   const base::time_ns now = base::now();
+  // relaxed: a late look only trims later.
+  if (worked_.load(base::relaxed)) {
+    worked_.store(false, base::relaxed);
+    idle_since_ = 0;
+    trimmed_ = false;
+  }
   watch_armed_.store(false, base::relaxed);
   // V1: disarmed before we look who is active; mirror in ensure_watched().
   base::step<"watch.sleep.fence">([] { base::fence_seq_cst(); });
   if (base::check<"watch.look_around">(idle_.sleeping() < live_workers_.load(base::relaxed))) {
-    idle_since_ = 0;
-    trimmed_ = false;
+    worked_.store(true, base::relaxed);
     deadline = std::min(deadline, now + look_around_ns);
     watch_armed_.store(true, base::relaxed);
   } else if (!trimmed_) {
@@ -69,7 +87,7 @@ base::time_ns scheduler::watch_from(worker& w) noexcept {
 }
 
 bool scheduler::stop_watching(worker& w) noexcept {
-  retry_starved();
+  retry_starved_if_due(base::now());
   base::lock_guard guard(watch_lock_);
   if (watcher_ != w.id()) return false;
   watcher_ = idle_set::nobody;
@@ -77,24 +95,30 @@ bool scheduler::stop_watching(worker& w) noexcept {
   return true;
 }
 
-// The watcher goes to work. If somebody sleeps and timers are pending, they need a new watcher (V3): one that looks at the
-// clock and sleeps again, without searching.
+// The watcher goes to work, or the last searcher, to whom a quiet enqueue may have left it to be seen. If somebody sleeps, and
+// timers are pending or a slot is taken, they need a new watcher (V3): one that looks around and sleeps again, without
+// searching.
 void scheduler::hand_on_watch() noexcept {
-  if (idle_.sleeping() == 0) return;
-  base::time_ns earliest = base::never_ns;
-  for (const worker* w : worker_pointers_) earliest = std::min(earliest, w->timers_->next_deadline());
-  if (earliest == base::never_ns) return;
+  // After the fence S2 of stop_searching(), whose mirror is E2 of the quiet enqueuer that left it to us (its fence follows its own
+  // reading of watch_armed_): we read what it read, or something newer. The watcher wrote it itself, under watch_lock_.
+  if (watch_armed_.load(base::relaxed) || idle_.sleeping() == 0) return;
+  if (std::none_of(worker_pointers_.begin(), worker_pointers_.end(),
+                   [](const worker* w) { return w->timers_->next_deadline() != base::never_ns || !w->slot_.empty(); }))
+    return;
   if (const int sleeper = idle_.any_sleeper(); base::check<"watch.hand_on">(sleeper != idle_set::nobody))
     worker_pointers_[static_cast<std::size_t>(sleeper)]->wake();
 }
 
-// All have been asleep for a while: what is cached beyond the limits goes back to the system.
-void scheduler::trim_if_idle(base::time_ns now) noexcept {
-  {
-    base::lock_guard guard(watch_lock_);
-    if (trimmed_ || idle_since_ == 0 || now < idle_since_ + trim_after_ns) return;
-    trimmed_ = true;
-  }
+// All have been asleep for a while. True: the caller, who must not be chosen for work while it does, is the one to trim.
+bool scheduler::may_trim(base::time_ns now) noexcept {
+  base::lock_guard guard(watch_lock_);
+  if (trimmed_ || idle_since_ == 0 || now < idle_since_ + trim_after_ns) return false;
+  trimmed_ = true;
+  return true;
+}
+
+// What is cached beyond the limits goes back to the system.
+void scheduler::trim() noexcept {
   stacks_.trim();
   records_->trim();
 }

@@ -4,6 +4,7 @@
 #include "base/log.hpp"
 #include "context/annotate.hpp"
 #include "sched/scheduler.hpp"
+#include "task/name.hpp"
 
 namespace weft::inline v1::sched {
 namespace {
@@ -12,6 +13,8 @@ namespace {
 constexpr std::uint8_t slot_runs_limit = 3;
 // Suspension points a task may pass without parking before it goes to the tail (BZ-6).
 constexpr std::int32_t budget_per_slice = 128;
+// About what it takes until a sleeping thread runs.
+constexpr base::time_ns worth_waking_for = 10'000;
 
 inline void prefetch(const void* from, std::size_t lines) noexcept {
   for (std::size_t line = 0; line < lines; ++line)
@@ -46,14 +49,18 @@ inline void worker::tell() noexcept {
 void worker::accept_woken(record* t) noexcept {
   counters_.wakes.add();
   become_runnable(t, task::run_state::none);
-  WEFT_LOG(wake, "task #%llu to the slot of worker %d", static_cast<unsigned long long>(t->id), id_);
+  WEFT_LOG(wake, "task %s to the slot of worker %d", task::label(*t).text, id_);
   if constexpr (force_migration) return scheduler_.inject_elsewhere(*this, t);
   record* displaced = slot_.put(t);
   if (displaced == nullptr) return tell_quietly();
   chain<record> overflow;
   woken_.push(displaced, overflow);
   spill(overflow);
-  tell();
+  // What this worker comes to sooner than another one wakes up needs no help; the watch sees to it if that was wrong.
+  if (static_cast<base::time_ns>(woken_.size()) * tick_.duration() < worth_waking_for)
+    tell_quietly();
+  else
+    tell();
 }
 
 // A joiner goes behind the other woken tasks instead of to the LIFO slot: those are often what it joins next (a batch of tasks
@@ -92,6 +99,8 @@ void worker::accept_woken_batch(chain<record>&& batch) noexcept {
   chain<record> overflow;
   while (record* t = batch.pop_front()) {
     become_runnable(t, task::run_state::none);
+    // Frames that slept for long: their page walks and misses overlap here, one by one they would not.
+    prefetch(t->sp.load(base::relaxed), 2);
     if constexpr (force_migration)
       scheduler_.inject_elsewhere(*this, t);
     else
@@ -190,7 +199,7 @@ record* worker::maintain() noexcept {
   scheduler_.fire_timers(now, *this);
   if (scheduler_.is_starving()) [[unlikely]] {
     stacks_.drain();
-    scheduler_.retry_starved();
+    scheduler_.retry_starved_if_due(now);
   }
   // Rarely the oldest fresh task: each time a fork tree grows another branch at its root, whose stacks stay until it is done.
   constexpr std::uint32_t oldest_fresh_every = 64;

@@ -64,6 +64,7 @@ class alignas(base::cache_line) worker {
   [[nodiscard]] const worker_counters& counters() const noexcept { return counters_; }
   [[nodiscard]] worker_state state() const noexcept { return state_.load(base::relaxed); }
   [[nodiscard]] task::record_cache& records() noexcept { return records_; }
+  [[nodiscard]] base::random& random() noexcept { return random_; }
 
   // --- the running task, on this worker ---------------------------------------------------------------------------
   // Lets others run; back at once if there is nobody.
@@ -73,6 +74,7 @@ class alignas(base::cache_line) worker {
   static void park(worker& on, void (*unlock)(void*) noexcept, void* locked) noexcept;
   // One suspension point passed without parking. False: the budget is spent, the caller should yield.
   [[nodiscard]] bool spend_budget() noexcept { return --budget_ > 0; }
+  [[nodiscard]] bool has_budget() const noexcept { return budget_ > 0; }
 
   // --- this worker's thread ---------------------------------------------------------------------------------------
   void accept_woken(record* t) noexcept;  // RUNNABLE, claimed by us: to the LIFO slot

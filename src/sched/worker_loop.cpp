@@ -1,8 +1,10 @@
 // The worker's own stack: look for work, spin a little, sleep; fire timers and watch over stuck workers meanwhile.
 #include <cxxabi.h>
+#include <pthread.h>
 #include <signal.h>
 
 #include <algorithm>
+#include <cstdio>
 
 #include "base/clock.hpp"
 #include "context/overflow.hpp"
@@ -43,6 +45,9 @@ worker::~worker() = default;
 
 void worker::thread_main() noexcept {
   this_thread_worker.set(this);
+  char name[16];  // the kernel's limit
+  std::snprintf(name, sizeof name, "weft-%d", id_);
+  (void)::pthread_setname_np(::pthread_self(), name);
   exceptions_ = reinterpret_cast<task::exception_state*>(abi::__cxa_get_globals());
   context::alternate_signal_stack signal_stack;
   flow_.adopt_thread();
@@ -67,7 +72,7 @@ record* worker::find_work(bool searching) noexcept {
   idle_set& idle = scheduler_.idle();
   for (;;) {
     if (drain_requested_.load(base::acquire)) {
-      if (searching && idle.stop_searching()) scheduler_.notify();
+      if (searching) scheduler_.end_search(*this);
       drain();
       return nullptr;
     }
@@ -76,12 +81,11 @@ record* worker::find_work(bool searching) noexcept {
     if (t == nullptr && searching) t = search();
     if (t != nullptr) {
       state_.store(worker_state::active, base::relaxed);
-      // Last searcher hands on: what others queued meanwhile was left to us.
-      if (searching && idle.stop_searching()) scheduler_.notify();
+      if (searching) scheduler_.end_search(*this);
       return t;
     }
     if (scheduler_.stopping()) {
-      if (searching && idle.stop_searching()) scheduler_.notify();
+      if (searching) scheduler_.end_search(*this);
       return nullptr;
     }
     // Enough others search. What keeps us from sleeping is theirs to take: do not hammer the idle set meanwhile.
@@ -145,9 +149,11 @@ bool worker::sleep(bool was_searching) noexcept {
   idle.enter_sleep(id_, was_searching);
   for (;;) {
     // W3 of idle_set.hpp.
-    if (base::check<"idle.w3">(scheduler_.work_visible(*this)) || base::check<"idle.stopping">(scheduler_.stopping()) ||
+    if (base::check<"idle.w3">(scheduler_.work_within_reach(*this)) ||
+        base::check<"idle.stopping">(scheduler_.stopping()) ||
         base::check<"drain.asleep">(drain_requested_.load(base::acquire)))
       break;
+    if (base::check<"idle.w3_elsewhere">(scheduler_.work_elsewhere(*this) && !idle.left_to_searcher())) break;
     scheduler_.tell_if_quiet();
     if (scheduler_.is_starving()) stacks_.drain();
     const base::time_ns deadline = scheduler_.watch_from(*this);
@@ -155,6 +161,7 @@ bool worker::sleep(bool was_searching) noexcept {
     const bool was_watcher = scheduler_.stop_watching(*this);
     // The set, not the token, says whether we were woken to work: a token may be an old one, or only ask for a new watcher.
     if (!idle.is_asleep(id_)) {
+      scheduler_.note_work();
       if (was_watcher) scheduler_.hand_on_watch();
       return true;
     }
@@ -165,8 +172,13 @@ bool worker::sleep(bool was_searching) noexcept {
       in_hand_ = t;
       break;
     }
-    scheduler_.trim_if_idle(now);
+    if (scheduler_.may_trim(now)) {
+      if (!idle.leave_sleep(id_)) return true;
+      scheduler_.trim();
+      idle.enter_sleep(id_, false);
+    }
   }
+  scheduler_.note_work();
   if (idle.leave_sleep(id_)) {
     scheduler_.fire_timers(base::now(), *this);
     scheduler_.hand_on_watch();

@@ -1,13 +1,14 @@
 // The one word that decides (docs/lifecycle.md has the matrix and the table of linearization points).
 //
-//   63            16 15      10  9    8    7    6    5    4    3   2   0
-//  [     ticket     ][ spare  ][ W ][ J ][TP ][ P ][ I ][ C ][WP ][phase]
+//   63            16 15   11  10   9    8    7    6    5    4    3   2   0
+//  [     ticket     ][spare][ F ][ W ][ J ][TP ][ P ][ I ][ C ][WP ][phase]
 //
 //  phase  what the task is doing; `active` covers RUNNABLE and RUNNING, which only its owner tells apart (see task.hpp)
 //  WP     wake pending: somebody wanted to wake it while it was PARKING
 //  C      cancellation requested; sticky               I   this wait is a cancellation point and no shield is held
 //  P      the permit of unpark; sticky, one            TP  this wait takes a permit (park_if)
 //  J      somebody waits on the join list              W   the result is wanted: a handle exists
+//  F      forgiven: an exception dropped the handle, so one that the task ends with does not end the process
 //  ticket numbers the waits; never reset, not even when the record is recycled
 //
 // S1. Every change but the owner's own steps is a compare-exchange of the whole word, so "ticket still valid" and
@@ -55,6 +56,7 @@ class state_word {
   static constexpr std::uint64_t takes_permit = 1u << 7;
   static constexpr std::uint64_t has_joiners = 1u << 8;
   static constexpr std::uint64_t wanted = 1u << 9;
+  static constexpr std::uint64_t forgiven = 1u << 10;
   static constexpr int ticket_shift = 16;
   static constexpr std::uint64_t one_ticket = std::uint64_t{1} << ticket_shift;
   static constexpr std::uint64_t ticket_mask = ~(one_ticket - 1);
@@ -169,6 +171,9 @@ class state_word {
       if (word_.compare_exchange_weak(w, w | has_joiners, base::relaxed, base::relaxed)) return true;
     }
   }
+  // Before drop_result(), by the same holder: a finisher that finds the result unwanted finds this too, in the same word.
+  void forgive() noexcept { word_.fetch_or(forgiven, base::relaxed); }
+  [[nodiscard]] bool is_forgiven() const noexcept { return (peek() & forgiven) != 0; }
   // The handle lets go of the result (S5). True: the task has ended, so the caller disposes of it.
   [[nodiscard]] bool drop_result() noexcept {
     if (is_final(load())) return true;  // finish() has already left it to us

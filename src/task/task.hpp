@@ -31,7 +31,17 @@ struct node;
 namespace weft::inline v1::task {
 
 // How the outcome of a wait is told; written by the claim's winner before it enqueues.
+// `none` asks the waiter to look again.
 enum class wake_reason : std::uint8_t { none, data, closed, timeout, cancelled, signal };
+[[nodiscard]] constexpr std::uint64_t wake_value(wake_reason why, std::uint32_t arm) noexcept {
+  return static_cast<std::uint64_t>(why) | static_cast<std::uint64_t>(arm) << 8;
+}
+[[nodiscard]] constexpr wake_reason reason_of(std::uint64_t value) noexcept {
+  return static_cast<wake_reason>(value & 0xff);
+}
+[[nodiscard]] constexpr std::uint32_t arm_of(std::uint64_t value) noexcept {
+  return static_cast<std::uint32_t>(value >> 8);
+}
 
 // Something that can be parked and woken: a task, or an outside thread. It has the word, and knows how to go on.
 struct parkable {
@@ -64,7 +74,8 @@ struct wait_site {
 };
 
 inline constexpr std::size_t record_size = 384;
-inline constexpr std::size_t name_capacity = 32;
+using detail::name_capacity;
+inline constexpr std::size_t name_words = name_capacity / sizeof(std::uint64_t);
 
 // Ordered by use: a task that runs to its end without parking touches three cache lines, which matters when it was stolen.
 struct alignas(base::cache_line) record : parkable, detail::task_head {
@@ -91,25 +102,27 @@ struct alignas(base::cache_line) record : parkable, detail::task_head {
   base::lock join_lock;
   std::uint32_t stack_size = 0;  // 0: the default class
   std::uint64_t id = 0;
-  bool named = false;
+  base::atomic<std::uint32_t> name_version{0};  // name.hpp
   // --- third line on ---
   static constexpr std::size_t inline_capacity = 104;
   alignas(16) std::byte inline_body[inline_capacity];
-  // For the one timer of sleep_until. Here and not in the sleeper's frame: whoever fires a thousand timers would otherwise
-  // touch a thousand stacks, a TLB miss each.
-  static constexpr std::size_t timer_room_size = 64;
-  alignas(8) std::byte timer_room[timer_room_size];
-  // --- cold ---
-  wait_site site;
   void* locals = nullptr;  // room: task-local values
   void* scope = nullptr;  // room: scope link
   void* dispatcher = nullptr;  // room: dispatcher
-  char name[name_capacity] = {};  // if named
+  // --- fifth line ---
+  // For the one timer of sleep_until. Here and not in the sleeper's frame: whoever fires a thousand timers would otherwise
+  // touch a thousand stacks, a TLB miss each. One line, not the ends of two.
+  static constexpr std::size_t timer_room_size = base::cache_line;
+  alignas(base::cache_line) std::byte timer_room[timer_room_size];
+  // --- cold ---
+  wait_site site;
+  base::atomic<std::uint64_t> name[name_words] = {};  // name.hpp
 };
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Winvalid-offsetof"  // bases without data before the members: it means what it says
-static_assert(offsetof(record, exceptions) == 64 && offsetof(record, inline_body) == 128);
+static_assert(offsetof(record, exceptions) == 64 && offsetof(record, inline_body) == 128 &&
+              offsetof(record, timer_room) == 256);
 #pragma GCC diagnostic pop
 static_assert(sizeof(record) == record_size, "records are sized for a million parked tasks; see docs/performance.md");
 

@@ -13,7 +13,7 @@ namespace {
 
 class sleep_wait final : public wait::waitable {
  public:
-  sleep_wait(timer& t, sched::worker& on) noexcept
+  sleep_wait(entry& t, sched::worker& on) noexcept
       : timer_(t),
         wheel_(static_cast<wheel&>(on.timers())),
         scheduler_(on.owner()) {}
@@ -35,7 +35,7 @@ class sleep_wait final : public wait::waitable {
   [[nodiscard]] const void* object() const noexcept override { return nullptr; }
 
  private:
-  timer& timer_;
+  entry& timer_;
   wheel& wheel_;
   sched::scheduler& scheduler_;
 };
@@ -46,8 +46,8 @@ class sleep_wait final : public wait::waitable {
 void sleep_until(std::chrono::steady_clock::time_point when, std::source_location where) {
   sched::worker* w = sched::this_worker();
   if (w == nullptr || w->current() == nullptr) return std::this_thread::sleep_until(when);
-  static_assert(sizeof(time::timer) <= task::record::timer_room_size);
-  time::timer& t = *::new (w->current()->timer_room) time::timer;
+  static_assert(sizeof(time::entry) <= task::record::timer_room_size);
+  time::entry& t = *::new (w->current()->timer_room) time::entry;
   t.deadline = when.time_since_epoch().count();
   time::sleep_wait waiting(t, *w);
   if (wait::fiber_wait(waiting, t.waiter, {.interruptible = true, .where = where}) == wait::outcome::cancelled)

@@ -8,14 +8,14 @@
 namespace weft::inline v1::time {
 namespace {
 
-timer& timer_of(wait::node& n) noexcept {
-  static_assert(offsetof(timer, waiter) == 0);
-  return reinterpret_cast<timer&>(n);
+entry& entry_of(wait::node& n) noexcept {
+  static_assert(offsetof(entry, waiter) == 0);
+  return reinterpret_cast<entry&>(n);
 }
 
 }  // namespace
 
-void wheel::insert(timer& t) noexcept {
+void wheel::insert(entry& t) noexcept {
   if (elapsed_ == 0) elapsed_ = static_cast<std::uint64_t>(base::now()) >> tick_shift;
   constexpr base::time_ns tick_ns = base::time_ns{1} << tick_shift;
   const base::time_ns rounded = t.deadline > base::never_ns - tick_ns ? base::never_ns : t.deadline + tick_ns - 1;
@@ -25,7 +25,7 @@ void wheel::insert(timer& t) noexcept {
   base::step<"wheel.publish">([&] { publish_earliest(); });
 }
 
-void wheel::place(timer& t) noexcept {
+void wheel::place(entry& t) noexcept {
   const std::uint64_t differs = (t.tick ^ elapsed_) | (slots - 1);
   const int level = (63 - std::countl_zero(differs)) / 6;
   const int slot = static_cast<int>((t.tick >> (6 * level)) & (slots - 1));
@@ -34,7 +34,7 @@ void wheel::place(timer& t) noexcept {
   occupied_[level] |= std::uint64_t{1} << slot;
 }
 
-void wheel::remove(timer& t) noexcept {
+void wheel::remove(entry& t) noexcept {
   if (!t.waiter.linked) return;
   wait::unlink(lists_[t.slot], t.waiter);
   if (lists_[t.slot] == nullptr) occupied_[t.slot / slots] &= ~(std::uint64_t{1} << (t.slot % slots));
@@ -60,32 +60,33 @@ void wheel::publish_earliest() noexcept {
   next_.store(p.level < 0 ? base::never_ns : static_cast<base::time_ns>(p.tick << tick_shift), base::release);
 }
 
-std::size_t wheel::fire(base::time_ns now, sched::worker& on) noexcept {
+std::size_t wheel::fire(base::time_ns now, sched::worker& on, std::size_t most) noexcept {
   const std::uint64_t until = static_cast<std::uint64_t>(now) >> tick_shift;
   sched::chain<task::record> tasks;
   wait::node* threads = nullptr;
   std::size_t woken = 0;
+  bool all = true;
   lock_.acquire();
   for (;;) {
     const position p = earliest();
     if (p.level < 0 || p.tick > until) break;
+    all = woken < most;
+    if (!all && p.level == 0) break;
     elapsed_ = p.tick;
     wait::node*& list = lists_[p.level * slots + p.slot];
-    wait::node* due = list;
-    list = nullptr;
-    occupied_[p.level] &= ~(std::uint64_t{1} << p.slot);
-    while (due != nullptr) {
-      wait::node* n = due;
-      due = n->next;
+    // Of a higher level's slot everything is dealt with, at least moved down: while some of it had moved and some had not, the
+    // lower levels would no longer come first.
+    while (list != nullptr && (woken < most || p.level != 0)) {
+      wait::node* n = list;
       // Nodes and records are cold, one of each per sleeper: have the next ones come while this one is dealt with.
-      if (due != nullptr) {
-        __builtin_prefetch(due, 1);
+      if (n->next != nullptr) {
+        __builtin_prefetch(n->next, 1);
         __builtin_prefetch(n->who, 1);
       }
-      n->linked = false;
+      wait::unlink(list, *n);
       // Compared with `until`, not with this slot's tick: what is due anyway need not move down a level first.
-      if (timer_of(*n).tick > until) {
-        place(timer_of(*n));
+      if (entry_of(*n).tick > until || woken == most) {
+        place(entry_of(*n));
       } else if (base::check<"wheel.claim">(wait::claim(*n, task::wake_reason::data))) {
         ++woken;
         if (n->who->what == task::parkable::kind::fiber) {
@@ -96,8 +97,9 @@ std::size_t wheel::fire(base::time_ns now, sched::worker& on) noexcept {
         }
       }
     }
+    if (list == nullptr) occupied_[p.level] &= ~(std::uint64_t{1} << p.slot);
   }
-  if (elapsed_ != 0 && until > elapsed_) elapsed_ = until;
+  if (all && elapsed_ != 0 && until > elapsed_) elapsed_ = until;
   publish_earliest();
   lock_.release();
   on.accept_woken_batch(std::move(tasks));

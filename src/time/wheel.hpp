@@ -5,6 +5,7 @@
 //
 // H1. None fires early: its tick is rounded up, and fires when that whole tick has passed.  test time/never_early
 // H2. None is lost: insert, remove and fire are under one lock; the earliest deadline is readable without it.
+//     Those that are due together fire in any order: sorting them would move each down the levels first.
 // H3. A removed timer costs nothing any more; at most one wake-up finds its slot empty.     test time/cancel_*
 //
 // Rejected: a heap (O(log n) with a cache miss per level: 100,000 sleeping tasks), one wheel for all workers (every sleep
@@ -17,27 +18,20 @@
 #include "base/lock.hpp"
 #include "sched/driver.hpp"
 #include "wait/fiber_wait.hpp"
+#include <weft/detail/timer_core.hpp>
 
 namespace weft::inline v1::time {
-
-// Belongs to the one who waits; stays where it is until it is on no list.
-struct timer {
-  wait::node waiter;
-  base::time_ns deadline = 0;
-  std::uint64_t tick = 0;
-  std::uint16_t slot = 0;
-};
 
 class wheel final : public sched::timer_source {
  public:
   [[nodiscard]] base::time_ns next_deadline() const noexcept override { return next_.load(base::acquire); }
-  std::size_t fire(base::time_ns now, sched::worker& on) noexcept override;
+  std::size_t fire(base::time_ns now, sched::worker& on, std::size_t most = SIZE_MAX) noexcept override;
 
   void lock() noexcept { lock_.acquire(); }
   void unlock() noexcept { lock_.release(); }
   // With the lock.
-  void insert(timer& t) noexcept;
-  void remove(timer& t) noexcept;
+  void insert(entry& t) noexcept;
+  void remove(entry& t) noexcept;
 
  private:
   static constexpr int tick_shift = 15;
@@ -49,7 +43,7 @@ class wheel final : public sched::timer_source {
     int slot = 0;
     std::uint64_t tick = 0;
   };
-  void place(timer& t) noexcept;
+  void place(entry& t) noexcept;
   [[nodiscard]] position earliest() const noexcept;
   void publish_earliest() noexcept;
 

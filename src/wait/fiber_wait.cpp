@@ -23,15 +23,6 @@ record* current_task() noexcept {
   return w == nullptr ? nullptr : w->current();
 }
 
-bool claim(node& n, wake_reason why) noexcept {
-  switch (n.who->word.wake(n.ticket)) {
-    case task::wake_result::claimed: n.who->wake_value = static_cast<std::uint64_t>(why); return true;
-    case task::wake_result::left_pending:
-    case task::wake_result::stale: return false;
-  }
-  return false;
-}
-
 void resume(task::parkable& who) noexcept {
   if (who.what == task::parkable::kind::fiber)
     sched::scheduler::schedule(static_cast<record*>(&who));

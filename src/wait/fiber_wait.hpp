@@ -9,12 +9,14 @@
 #pragma once
 
 #include <concepts>
+#include <cstdio>
 #include <source_location>
 
 #include "base/log.hpp"
 #include "sched/worker.hpp"
+#include "task/name.hpp"
 #include "task/task.hpp"
-#include "wait/waitable.hpp"
+#include "wait/node.hpp"
 
 namespace weft::inline v1::wait {
 
@@ -36,7 +38,11 @@ template <std::derived_from<waitable> W>
 // --- wakers ---------------------------------------------------------------------------------------------------------
 // With the object's lock held: claims n's waiter and writes the reason. True: the caller owns it and must call resume(),
 // once, after it has released the lock; the node is the waiter's again from then on.
-[[nodiscard]] bool claim(node& n, task::wake_reason why) noexcept;
+[[nodiscard]] inline bool claim(node& n, task::wake_reason why) noexcept {
+  if (n.who->word.wake(n.ticket) != task::wake_result::claimed) return false;
+  n.who->wake_value = task::wake_value(why, n.arm);
+  return true;
+}
 void resume(task::parkable& who) noexcept;
 void resume_joiner(task::parkable& who) noexcept;  // the same, behind other woken tasks
 
@@ -62,11 +68,23 @@ inline void check_may_suspend(int locks_allowed, std::source_location where) noe
 // --- implementation -------------------------------------------------------------------------------------------------
 namespace detail {
 
-enum class round : std::uint8_t { completed, cancelled, again };
+// For the log: `sleep`, or, of something that waits for a task, `join of #2 "alice"`.
+struct what_for {
+  template <class W>
+  explicit what_for(const W& w) noexcept {
+    if constexpr (requires { w.target(); })
+      std::snprintf(text, sizeof text, "%s of %s", w.reason(), task::label(w.target()).text);
+    else
+      std::snprintf(text, sizeof text, "%s", w.reason());
+  }
+  char text[96];
+};
 
-// One park of a task. The lock is held on entry and free on return.
+enum class round : std::uint8_t { completed, settle, cancelled, again };
+
+// One park of a task for something that could not be completed under the lock, which is held on entry and free on return.
 template <class W>
-round park_once(sched::worker& on, task::record& self, W& w, node& n, bool interruptible) noexcept {
+round park_locked(sched::worker& on, task::record& self, W& w, node& n, bool interruptible) noexcept {
   using task::state_word;
   using task::wake_reason;
   self.wake_value = static_cast<std::uint64_t>(wake_reason::none);
@@ -77,11 +95,11 @@ round park_once(sched::worker& on, task::record& self, W& w, node& n, bool inter
   if (cancelled || !w.publish(n)) {
     self.word.abort_park();
     w.unlock();
-    return cancelled ? round::cancelled : round::completed;
+    return cancelled ? round::cancelled : round::settle;
   }
   sched::worker::park(on, [](void* p) noexcept { static_cast<W*>(p)->unlock(); }, &w);
   // Perhaps on another worker from here on.
-  switch (static_cast<wake_reason>(self.wake_value.get() & 0xff)) {
+  switch (task::reason_of(self.wake_value)) {
     case wake_reason::data:
     case wake_reason::signal: return round::completed;  // the waker took the node off
     case wake_reason::closed:
@@ -89,12 +107,10 @@ round park_once(sched::worker& on, task::record& self, W& w, node& n, bool inter
     case wake_reason::cancelled:
     case wake_reason::none: break;
   }
-  // Woken by somebody who does not know the list, or left word while we were PARKING: take the node off, then look again.
+  // Woken by somebody who does not know the list, or told to look again: take the node off first.
   w.lock();
   base::step<"wait.unpublish">([&] { w.unpublish(n); });
-  const bool done = w.try_complete();
   w.unlock();
-  if (done) return round::completed;
   return interruptible && (self.word.load() & state_word::cancel_requested) != 0 ? round::cancelled : round::again;
 }
 
@@ -107,19 +123,30 @@ outcome fiber_wait(W& w, node& n, const options& o) {
   task::record& self = *on->current();
   check_may_suspend(0, o.where);
   const bool interruptible = o.interruptible && self.shields == 0 && !on->is_unwinding();
+  w.prepare();
   for (bool first = true;; first = false) {
     if (interruptible && (self.word.load() & task::state_word::cancel_requested) != 0) return outcome::cancelled;
     if (w.try_complete()) {
-      WEFT_LOG(park, "task #%llu does not park for %s: already complete", static_cast<unsigned long long>(self.id),
-               w.reason());
+      WEFT_LOG(park, "task %s does not park for %s: already complete", task::label(self).text,
+               detail::what_for(w).text);
       if (first && !on->spend_budget()) on->yield();
       return outcome::completed;
     }
     note_site(self, w.reason(), w.object(), o.where);
-    WEFT_LOG(park, "task #%llu parks for %s at %s:%u", static_cast<unsigned long long>(self.id), w.reason(),
+    WEFT_LOG(park, "task %s parks for %s at %s:%u", task::label(self).text, detail::what_for(w).text,
              o.where.file_name(), o.where.line());
     w.lock();
-    switch (detail::park_once(*on, self, w, n, interruptible)) {
+    detail::round how = detail::round::settle;
+    if (w.try_locked())
+      w.unlock();
+    else
+      how = detail::park_locked(*on, self, w, n, interruptible);
+    switch (how) {
+      case detail::round::settle:
+        w.settle();
+        on = sched::this_worker();  // the move of an element may have suspended, and moved us
+        if (first && !on->spend_budget()) on->yield();
+        return outcome::completed;
       case detail::round::completed: return outcome::completed;
       case detail::round::cancelled: return outcome::cancelled;
       case detail::round::again: break;

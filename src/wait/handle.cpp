@@ -1,4 +1,8 @@
 // The core's half of join_handle and task_ref.
+#include <cstring>
+#include <exception>
+#include <thread>
+
 #include "sched/scheduler.hpp"
 #include "task/name.hpp"
 #include "wait/join.hpp"
@@ -8,23 +12,33 @@
 
 namespace weft::inline v1 {
 
-usage_error::usage_error(const std::string& what) : std::logic_error("weft: " + what) {}
-usage_error::~usage_error() = default;
-runtime_stopped::runtime_stopped()
-    : std::runtime_error(
-          "weft: the runtime has begun to shut down and takes no more tasks; spawn before, or make a new one") {}
-runtime_stopped::~runtime_stopped() = default;
-task_cancelled::task_cancelled() : std::runtime_error("weft: the joined task was cancelled") {}
-task_cancelled::~task_cancelled() = default;
-
 namespace detail {
 namespace {
 
 task::record* as_record(task_head* t) noexcept { return static_cast<task::record*>(t); }
 const task::record* as_record(const task_head* t) noexcept { return static_cast<const task::record*>(t); }
 
-[[gnu::noinline]] void wait_for_slowly(task::record& target, const task::record* self, std::source_location where) {
-  if (&target == self) throw_usage("a task cannot join itself: it would wait for its own end for ever");
+// Somebody else may join meanwhile and drop the last reference. The record is only memory then, which a cancelled waiter still
+// looks at (J2). Our own runtime keeps it; that of another may be gone, so one from outside holds a reference.
+class kept_pool {
+ public:
+  kept_pool(task::record& target, task::record* self) noexcept
+      : foreign_(self != nullptr && task::slab::of(self)->pool == task::slab::of(&target)->pool ? nullptr : &target) {
+    if (foreign_ != nullptr) sched::add_reference(foreign_);
+  }
+  ~kept_pool() {
+    if (foreign_ != nullptr) sched::drop_reference(foreign_);
+  }
+  kept_pool(const kept_pool&) = delete;
+  kept_pool& operator=(const kept_pool&) = delete;
+
+ private:
+  task::record* foreign_;
+};
+
+[[gnu::noinline]] void wait_for_slowly(task::record& target, task::record* self, std::source_location where) {
+  if (&target == self) throw_usage("a task cannot join itself: it would wait for its own end for ever", where);
+  const kept_pool kept(target, self);
   wait::join_wait w(target);
   if (!w.try_complete() && task::slab::of(&target)->pool->fork_generation != sched::fork_generation())
     throw_usage(
@@ -37,16 +51,12 @@ const task::record* as_record(const task_head* t) noexcept { return static_cast<
 
 }  // namespace
 
-ended wait_for(task_head* t, std::source_location where) {
-  task::record* target = as_record(t);
+void wait_for(task_head* t, std::source_location where) {
   sched::worker* w = sched::this_worker();
   task::record* self = w == nullptr ? nullptr : w->current();
   const bool simple = is_finished(t) && self != nullptr &&
                       (self->word.peek() & task::state_word::cancel_requested) == 0 && w->spend_budget();
-  if (!simple) {
-    wait_for_slowly(*target, self, where);
-  }
-  return how_it_ended(t);
+  if (!simple) wait_for_slowly(*as_record(t), self, where);
 }
 
 bool is_finished(const task_head* t) noexcept { return task::state_word::is_final(as_record(t)->word.load()); }
@@ -60,8 +70,13 @@ void request_cancel(task_head* t) noexcept { wait::cancel(*as_record(t)); }
 void drop_handle(task_head* t) noexcept {
   task::record* r = as_record(t);
   if (r->word.drop_result())
-    if (std::exception_ptr unclaimed = r->ops->dispose(r->body)) sched::report_unhandled(*r, std::move(unclaimed));
+    if (std::exception_ptr unclaimed = r->ops->dispose(r->body)) sched::report_unhandled(*r, unclaimed);
   sched::drop_reference(r);
+}
+
+void abandon_handle(task_head* t) noexcept {
+  if (std::uncaught_exceptions() > 0) as_record(t)->word.forgive();
+  drop_handle(t);
 }
 
 void add_reference(task_head* t) noexcept { sched::add_reference(as_record(t)); }
@@ -72,10 +87,15 @@ void park_if(bool (*still)(const void*), const void* context, std::source_locati
 }
 task_head* running_task() noexcept { return wait::current_task(); }
 std::uint64_t id_of(const task_head* t) noexcept { return as_record(t)->id; }
-std::string_view name_of(const task_head* t) noexcept { return task::name_of(*as_record(t)); }
-
-void throw_usage(const char* what) { throw usage_error(what); }
-void throw_task_cancelled() { throw task_cancelled(); }
+std::size_t name_of(const task_head* t, char (&text)[name_capacity]) noexcept {
+  while (!task::try_copy_name(*as_record(t), text)) std::this_thread::yield();  // it is writing a few words
+  return std::strlen(text);
+}
+void throw_task_cancelled(const task_head* t) {
+  char name[name_capacity];
+  const std::size_t length = name_of(t, name);
+  throw task_cancelled({name, length}, id_of(t));
+}
 
 }  // namespace detail
 }  // namespace weft::inline v1

@@ -2,12 +2,13 @@
 
 #include "base/log.hpp"
 #include "sched/scheduler.hpp"
+#include "task/name.hpp"
 
 namespace weft::inline v1::sched {
 
 void wake_joiners(record& finished) noexcept {
   wait::node* woken = nullptr;
-  WEFT_LOG(join, "task #%llu has ended and wakes its joiners", static_cast<unsigned long long>(finished.id));
+  WEFT_LOG(join, "task %s has ended and wakes its joiners", task::label(finished).text);
   finished.join_lock.acquire();
   while (wait::node* n = finished.join_list) {
     wait::unlink(finished.join_list, *n);

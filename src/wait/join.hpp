@@ -3,6 +3,8 @@
 // J1. A joiner is woken exactly once, when the result is complete.                model/join, test wait/join_*
 // J2. The record is not recycled while a joiner or the finisher touches it: the joiner has a reference by its handle, the
 //     finisher the scheduler's own, which it drops last.                          model/join
+//     Those who wait beside the one who joins touch it no more once they were woken by the end; one that was cancelled takes
+//     its lock once more, recycled or not, and finds its node unlinked. test api/those_who_wait_*
 #pragma once
 
 #include "wait/fiber_wait.hpp"
@@ -28,6 +30,7 @@ class join_wait final : public waitable {
   }
   [[nodiscard]] const char* reason() const noexcept override { return "join"; }
   [[nodiscard]] const void* object() const noexcept override { return &target_; }
+  [[nodiscard]] const task::record& target() const noexcept { return target_; }
 
  private:
   task::record& target_;

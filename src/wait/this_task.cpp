@@ -18,10 +18,10 @@ task::record& running_or_throw() {
 
 }  // namespace
 
-void yield() {
+void yield(std::source_location where) {
   sched::worker* w = sched::this_worker();
   if (w == nullptr || w->current() == nullptr) return std::this_thread::yield();
-  wait::check_may_suspend(0, std::source_location::current());
+  wait::check_may_suspend(0, where);
   task::record& self = *w->current();
   if ((self.word.peek() & task::state_word::cancel_requested) != 0) [[unlikely]]
     wait::check_cancelled();
@@ -31,7 +31,7 @@ void yield() {
 namespace this_task {
 
 std::uint64_t id() { return running_or_throw().id; }
-std::string_view name() { return task::name_of(running_or_throw()); }
+std::string_view name() { return task::own_name(running_or_throw()); }
 void set_name(std::string_view name) { task::set_name(running_or_throw(), name); }
 task_ref ref() { return task_ref(&running_or_throw()); }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/atomic.hpp"
+#include "base/clock.hpp"
 #include "task/task.hpp"
 #include "wait/fiber_wait.hpp"
 
@@ -17,10 +18,15 @@ class thread_waiter final : public task::parkable {
     address->store(1, base::order<"thread_waiter.signal">(base::release));
     base::futex_wake(address, 1);
   }
-  void sleep() noexcept {
+  // False: the deadline came first. Somebody may have claimed this waiter all the same; then sleep() on.
+  bool sleep(base::time_ns deadline = base::never_ns) noexcept {
     // Pairs with the release in signal(): what the waker did is seen.
-    while (woken_.load(base::order<"thread_waiter.sleep">(base::acquire)) == 0) base::futex_wait(woken_, 0);
+    while (woken_.load(base::order<"thread_waiter.sleep">(base::acquire)) == 0) {
+      if (deadline != base::never_ns && base::now() >= deadline) return false;
+      base::futex_wait(woken_, 0, deadline);
+    }
     woken_.store(0, base::relaxed);
+    return true;
   }
 
  private:

@@ -13,6 +13,7 @@
 #include <weft/weft.hpp>
 
 #include "context/stack.hpp"
+#include "sched/scheduler.hpp"
 #include "support/process.hpp"
 #include "support/until.hpp"
 #include "support/watchdog.hpp"
@@ -22,6 +23,7 @@ namespace {
 using namespace std::chrono_literals;
 using support::watched_runtime;
 using testing::AllOf;
+using testing::ContainsRegex;
 using testing::HasSubstr;
 namespace base = weft::base;
 
@@ -62,8 +64,8 @@ TEST(BadInput, no_workers_means_as_many_as_the_machine_offers) {
 // req: CC-14
 TEST(BadInput, options_out_of_range_are_named_with_their_value_and_their_range) {
   using options = weft::runtime_options;
-  EXPECT_THAT(complaint<std::invalid_argument>([] { weft::runtime rt(options{.workers = 1, .stack_size = 0}); }),
-              AllOf(HasSubstr("stack size of 0"), HasSubstr("16 KiB"), HasSubstr("1 GiB")));
+  EXPECT_THAT(complaint<std::invalid_argument>([] { weft::runtime rt(options{.workers = 1, .stack_size = 1}); }),
+              AllOf(HasSubstr("stack size of 1 "), HasSubstr("16 KiB"), HasSubstr("1 GiB")));
   EXPECT_THAT(complaint<std::invalid_argument>([] { weft::runtime rt(options{.workers = 1, .stack_size = tebibyte}); }),
               AllOf(HasSubstr(std::to_string(tebibyte)), HasSubstr("1 GiB")));
   EXPECT_THAT(complaint<std::invalid_argument>([] { weft::runtime rt(options{.workers = 1, .stack_size = 100}); }),
@@ -76,6 +78,13 @@ TEST(BadInput, options_out_of_range_are_named_with_their_value_and_their_range) 
         AllOf(HasSubstr("queue_capacity"), HasSubstr("power of two")));
   EXPECT_THAT(complaint<std::invalid_argument>([] { weft::runtime rt(options{.workers = 1, .steal_scan = 0}); }),
               AllOf(HasSubstr("steal_scan"), HasSubstr("stealing")));
+}
+
+// req: CC-14
+TEST(BadInput, a_stack_size_of_0_means_the_default_in_options_as_in_attributes) {
+  weft::runtime rt({.workers = 1, .stack_size = 0});
+  EXPECT_EQ(rt.core().stacks().default_size(), weft::context::default_stack);
+  EXPECT_EQ(rt.run([] { return 1; }), 1);
 }
 
 // req: CC-14
@@ -156,10 +165,12 @@ TEST(BadInput, a_handle_that_is_empty_says_how_it_came_to_be) {
   watched_runtime rt(1);
   const auto complains = [](weft::join_handle<int>& h) {
     EXPECT_FALSE(h.joinable());
-    const auto words = AllOf(HasSubstr("join_handle is empty"), HasSubstr("joined"), HasSubstr("moved"));
-    EXPECT_THAT(complaint<weft::usage_error>([&] { (void)h.join(); }), words);
+    const auto words = AllOf(HasSubstr("join_handle is empty"), HasSubstr("joined"), HasSubstr("moved"),
+                             HasSubstr("or it never had a task"));
+    const auto words_and_place = AllOf(words, ContainsRegex("bad_input_test.cpp:[0-9]+"));
+    EXPECT_THAT(complaint<weft::usage_error>([&] { (void)h.join(); }), words_and_place);
     EXPECT_THAT(complaint<weft::usage_error>([&] { (void)h.try_join(); }), words);
-    EXPECT_THAT(complaint<weft::usage_error>([&] { h.wait(); }), words);
+    EXPECT_THAT(complaint<weft::usage_error>([&] { h.wait(); }), words_and_place);
     EXPECT_THAT(complaint<weft::usage_error>([&] { (void)h.is_finished(); }), words);
     EXPECT_THAT(complaint<weft::usage_error>([&] { h.cancel(); }), words);
     EXPECT_THAT(complaint<weft::usage_error>([&] { (void)h.ref(); }), words);
@@ -241,7 +252,8 @@ TEST(BadInput, shields_nest_to_255_and_the_next_is_refused) {
 TEST(BadInput, statistics_of_a_worker_that_does_not_exist_are_refused) {
   weft::runtime rt({.workers = 2});
   (void)rt.statistics_of(1);
-  EXPECT_THAT(complaint<std::out_of_range>([&] { (void)rt.statistics_of(2); }), HasSubstr("no such worker"));
+  EXPECT_THAT(complaint<std::out_of_range>([&] { (void)rt.statistics_of(9); }),
+              AllOf(HasSubstr("no worker 9"), HasSubstr("0 to 1")));
 }
 
 }  // namespace

@@ -28,6 +28,11 @@ void nothing() {}
 int global_value = 1;
 int& global_reference() { return global_value; }
 
+struct no_address {
+  int value = 3;
+  int operator&() const = delete;  // NOLINT(google-runtime-operator): that is the point
+};
+
 class Callable : public testing::Test {
  protected:
   support::watchdog guard_{20s};
@@ -254,8 +259,6 @@ TEST_F(Callable, a_handle_is_a_result_too) {
   EXPECT_EQ(outer.join().join(), 8);
 }
 
-// These three do not compile yet (include/weft/detail/body.hpp, result<R>): remove the guard with the fix.
-#if defined(WEFT_ANY_RESULT_TYPE)
 // req: BZ-8
 TEST_F(Callable, a_const_class_type_is_a_result_too) {
   // NOLINTNEXTLINE(readability-const-return-type): users have such functions
@@ -265,10 +268,6 @@ TEST_F(Callable, a_const_class_type_is_a_result_too) {
 
 // req: BZ-8
 TEST_F(Callable, a_result_may_overload_the_address_operator) {
-  struct no_address {
-    int value = 3;
-    int operator&() const = delete;  // NOLINT(google-runtime-operator): that is the point
-  };
   EXPECT_EQ(rt_->spawn([] { return no_address(); }).join().value, 3);
 }
 
@@ -277,6 +276,30 @@ TEST_F(Callable, an_rvalue_reference_as_result_refers_to_the_same_object) {
   int&& got = rt_->spawn([]() -> int&& { return std::move(global_value); }).join();
   EXPECT_EQ(&got, &global_value);
 }
-#endif
+
+// req: BZ-8
+TEST_F(Callable, try_join_gives_any_type_of_result) {
+  const auto ended = [&](auto f) {
+    auto h = rt_->spawn(f);
+    h.wait();
+    return h;
+  };
+  EXPECT_EQ(ended([]() -> int&& { return std::move(global_value); }).try_join(), &global_value);
+  EXPECT_EQ(ended(global_reference).try_join(), &global_value);
+  // NOLINTNEXTLINE(readability-const-return-type): users have such functions
+  EXPECT_EQ(ended([]() -> const std::string { return "const"; }).try_join(), "const");
+  EXPECT_EQ(ended([] { return no_address(); }).try_join()->value, 3);
+}
+
+// req: BZ-8
+TEST_F(Callable, a_callable_may_overload_the_address_operator) {
+  struct callable : no_address {
+    std::shared_ptr<int> kept = std::make_shared<int>(1);
+    long operator()() const { return kept.use_count(); }
+  };
+  callable c;
+  EXPECT_EQ(rt_->spawn(c).join(), 2);
+  EXPECT_EQ(c.kept.use_count(), 1);
+}
 
 }  // namespace

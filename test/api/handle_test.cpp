@@ -70,6 +70,70 @@ TEST(Handle, join_delivers_the_exception_once) {
   EXPECT_THROW((void)h.join(), weft::usage_error);
 }
 
+// One after the other on one worker, so that neither looks at the handle while the other changes it.
+// req: BZ-8 CC-6
+TEST(Handle, of_two_tasks_that_join_the_same_handle_one_gets_the_result_and_the_other_is_told) {
+  support::watchdog guard(20s);
+  watched_runtime rt(1);
+  rt->run([] {
+    base::atomic<bool> closed{true};
+    auto h = weft::spawn({.name = "wanted"}, [&] {
+      while (closed.load()) weft::park_if(closed, true);
+      return std::make_unique<int>(7);
+    });
+    int results = 0;
+    std::string complaint;
+    const auto joins = [&] {
+      try {
+        EXPECT_EQ(*h.join(), 7);
+        ++results;
+      } catch (const weft::usage_error& e) {
+        complaint = e.what();
+      }
+    };
+    auto first = weft::spawn(joins);
+    auto second = weft::spawn(joins);
+    for (int i = 0; i < 10; ++i) weft::yield();  // one worker: both have parked by now
+    closed = false;
+    h.ref().unpark();
+    first.join();
+    second.join();
+    EXPECT_EQ(results, 1);
+    EXPECT_NE(complaint.find("joined by somebody else meanwhile; only one may join(), others wait()"),
+              std::string::npos)
+        << complaint;
+    EXPECT_NE(complaint.find("handle_test.cpp"), std::string::npos) << complaint;
+  });
+}
+
+// req: BZ-8 CC-6
+TEST(Handle, those_who_wait_are_not_disturbed_by_the_one_who_joins) {
+  support::watchdog guard(20s);
+  watched_runtime rt(1);
+  rt->run([] {
+    base::atomic<bool> closed{true};
+    auto h = weft::spawn([&] {
+      while (closed.load()) weft::park_if(closed, true);
+      return 7;
+    });
+    int woken = 0;
+    std::vector<weft::join_handle<void>> all;
+    for (int i = 0; i < 10; ++i)
+      all.push_back(weft::spawn([&, i] {
+        if (i == 3)
+          EXPECT_EQ(h.join(), 7);
+        else
+          h.wait();
+        ++woken;
+      }));
+    for (int i = 0; i < 20; ++i) weft::yield();
+    closed = false;
+    h.ref().unpark();
+    for (auto& w : all) w.join();
+    EXPECT_EQ(woken, 10);
+  });
+}
+
 // req: BZ-8
 TEST(Handle, try_join_is_empty_until_the_end_and_then_takes) {
   support::watchdog guard(20s);
@@ -178,6 +242,17 @@ TEST(Handle, assigning_over_a_handle_detaches_what_it_held) {
     EXPECT_EQ(h.join(), 2);
   }
   EXPECT_EQ(ran.load(), 2);
+}
+
+// req: BZ-8
+TEST(Handle, assigning_a_handle_to_itself_changes_nothing) {
+  support::watchdog guard(20s);
+  watched_runtime rt(1);
+  auto h = rt->spawn([] { return 3; });
+  auto& same = h;
+  h = std::move(same);
+  ASSERT_TRUE(h.joinable());
+  EXPECT_EQ(h.join(), 3);
 }
 
 // req: BZ-7

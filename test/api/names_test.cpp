@@ -1,12 +1,17 @@
 // Names and ids: what people see of a task.
 #include <gtest/gtest.h>
+#include <pthread.h>
 
+#include <algorithm>
+#include <array>
+#include <cstring>
 #include <string>
-#include <thread>
+#include <vector>
 
 #include <weft/weft.hpp>
 
 #include "sched/scheduler.hpp"
+#include "support/process.hpp"
 #include "support/until.hpp"
 #include "support/watchdog.hpp"
 #include "task/name.hpp"
@@ -70,6 +75,41 @@ TEST(Names, of_a_long_name_the_first_31_characters_are_kept) {
   });
 }
 
+// What top -H, gdb and perf show.
+// req: CSP-14
+TEST(Names, worker_threads_are_called_weft_and_their_number) {
+  support::watchdog guard(20s);
+  watched_runtime rt(2);
+  support::latch both(2);
+  const auto asks = [&] {
+    both.arrive_and_hold();  // keeps its worker, so the other must take the other task
+    char name[16] = {};
+    pthread_getname_np(pthread_self(), name, sizeof name);
+    return std::string(name);
+  };
+  auto a = rt->spawn(asks);
+  auto b = rt->spawn(asks);
+  std::vector<std::string> names{a.join(), b.join()};
+  std::ranges::sort(names);
+  EXPECT_EQ(names, (std::vector<std::string>{"weft-0", "weft-1"}));
+}
+
+__attribute__((noinline)) int recurse(int depth) {
+  volatile char frame[200];
+  frame[0] = static_cast<char>(depth);
+  const int below = depth == 0 ? 0 : recurse(depth - 1);
+  return below + frame[0];
+}
+
+// req: KC-10 CSP-14
+TEST(NamesDeathTest, an_overflow_of_main_advises_the_option_that_sizes_its_stack) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto overflows = [] { return recurse(1'000'000'000); };
+  EXPECT_DEATH(weft::run({.workers = 1}, overflows), "task \"main\"(.|\n)*runtime_options\\{\\.stack_size = 393216\\}");
+  EXPECT_DEATH(weft::run({.workers = 1}, [&] { return weft::spawn({.name = "deep"}, overflows).join(); }),
+               "task \"deep\"(.|\n)*spawn\\(attributes\\{\\.stack_size = 393216\\}");
+}
+
 // req: CSP-14
 TEST(Names, the_first_task_of_run_is_called_main) {
   EXPECT_EQ(weft::run({.workers = 1}, [] { return std::string(weft::this_task::name()); }), "main");
@@ -88,7 +128,8 @@ TEST(Names, a_walk_over_the_records_finds_the_living_by_name_and_state) {
     bool found = false;
     rt.core().records().walk([&](weft::task::record& t) {
       if (weft::task::state_word::phase_of(t.word.load()) != weft::task::phase::parked) return;
-      if (weft::task::name_of(t) != "waiting for the door") return;
+      char name[weft::task::name_capacity];
+      if (!weft::task::try_copy_name(t, name) || std::string(name) != "waiting for the door") return;
       reason = t.site.reason.load();
       found = true;
     });
@@ -97,6 +138,39 @@ TEST(Names, a_walk_over_the_records_finds_the_living_by_name_and_state) {
   EXPECT_EQ(reason, "park_if");
   closed = false;
   h.ref().unpark();
+  h.join();
+}
+
+// The names differ in every word, so that parts of two would be seen.
+// req: CSP-14
+TEST(Names, a_name_read_from_outside_while_the_task_renames_itself_is_one_it_had) {
+  support::watchdog guard(60s);
+  watched_runtime rt(2);
+  const std::string lower(31, 'a');
+  const std::string upper(25, 'A');
+  base::atomic<bool> stop{false};
+  auto h = rt->spawn({.name = lower}, [&] {
+    while (!stop.load(base::relaxed)) {
+      weft::this_task::set_name(upper);
+      weft::this_task::set_name(lower);
+      weft::this_task::set_name("");
+      EXPECT_EQ(weft::this_task::name(), "");
+    }
+  });
+  const weft::task_ref ref = h.ref();
+  std::array<std::size_t, 4> seen{};
+  for (std::size_t i = 0; i < support::scaled(200'000) || std::ranges::count(seen, 0u) > 1; ++i) {
+    const std::string name = i % 2 == 0 ? ref.name() : h.name();
+    ++seen[name == lower ? 0 : name == upper ? 1 : name.empty() ? 2 : 3];
+  }
+  EXPECT_EQ(seen[3], 0u) << "neither the one nor the other";
+  for (int i = 0; i < 100; ++i)  // what a dump does, which does not wait: whatever it gets has an end
+    rt.core().records().walk([&](weft::task::record& t) {
+      char text[weft::task::name_capacity];
+      (void)weft::task::try_copy_name(t, text);
+      EXPECT_NE(std::memchr(text, '\0', sizeof text), nullptr);
+    });
+  stop = true;
   h.join();
 }
 

@@ -1,7 +1,10 @@
 // The exception of a task whose handle is gone.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <csignal>
+#include <cstdio>
+#include <cstdlib>
 #include <mutex>
 #include <stdexcept>
 #include <string>
@@ -72,6 +75,119 @@ TEST_F(UnhandledDeathTest, a_handle_dropped_after_the_runtime_has_gone_reports_a
         }
       },
       testing::KilledBySignal(SIGABRT), "task \"orphan\".*unseen");
+}
+
+// req: BZ-8
+TEST_F(UnhandledDeathTest, the_type_of_what_is_no_std_exception_is_named) {
+  struct bad_luck {};
+  EXPECT_EXIT(weft::run({.workers = 1},
+                        [] {
+                          weft::spawn([] { throw bad_luck(); }).detach();
+                          weft::sleep_for(10s);
+                        }),
+              testing::KilledBySignal(SIGABRT), "task \"unnamed\".*bad_luck.*not a std::exception");
+}
+
+// req: BZ-8
+TEST_F(UnhandledDeathTest, a_handler_that_throws_is_named_before_the_process_ends) {
+  EXPECT_EXIT(weft::run({.workers = 1,
+                         .on_unhandled_exception = [](std::string_view,
+                                                      std::exception_ptr) { throw std::runtime_error("log full"); }},
+                        [] {
+                          weft::spawn({.name = "fetcher"}, [] { throw 1; }).detach();
+                          weft::sleep_for(10s);
+                        }),
+              testing::KilledBySignal(SIGABRT), "on_unhandled_exception itself threw.*\"fetcher\".*log full");
+}
+
+// What two failing tasks do to a program that joins one after the other. `second` ends before its handle is dropped, or
+// after.
+void join_the_first_of_two_that_fail(bool second_ends_before) {
+  const int status = weft::run({.workers = 1}, [=] {
+    base::atomic<bool> go{second_ends_before};
+    try {
+      std::vector<weft::join_handle<void>> all;
+      all.push_back(weft::spawn({.name = "first"}, [] { throw std::runtime_error("error of the first"); }));
+      all.push_back(weft::spawn({.name = "second"}, [&] {
+        until([&] { return go.load(); });
+        throw std::runtime_error("error of the second");
+      }));
+      if (second_ends_before) all[1].wait();
+      for (auto& h : all) h.join();
+    } catch (const std::runtime_error& e) {
+      std::fprintf(stderr, "caught: %s\n", e.what());
+    }
+    go = true;
+    for (int i = 0; i < 100; ++i) weft::yield();
+    return 3;
+  });
+  std::exit(status);
+}
+
+// req: BZ-8
+TEST_F(UnhandledDeathTest, of_a_task_that_had_failed_before_another_exception_dropped_its_handle_is_only_reported) {
+  EXPECT_EXIT(join_the_first_of_two_that_fail(true), testing::ExitedWithCode(3),
+              "task \"second\" \\(#[0-9]+\\).*error of the second.*\n(.*\n)*caught: error of the first");
+}
+
+// req: BZ-8
+TEST_F(UnhandledDeathTest, of_a_task_that_fails_after_another_exception_dropped_its_handle_is_only_reported) {
+  EXPECT_EXIT(join_the_first_of_two_that_fail(false), testing::ExitedWithCode(3),
+              "caught: error of the first\n(.*\n)*.*task \"second\" \\(#[0-9]+\\).*error of the second");
+}
+
+// req: BZ-8
+TEST_F(UnhandledDeathTest, of_a_task_detached_while_an_exception_unwinds_still_ends_the_process) {
+  struct detaches {
+    weft::join_handle<void> h;
+    ~detaches() { h.detach(); }
+  };
+  EXPECT_EXIT(weft::run({.workers = 1},
+                        [] {
+                          try {
+                            detaches d{weft::spawn({.name = "let go"}, [] { throw std::runtime_error("unseen"); })};
+                            throw 1;
+                          } catch (int) {}
+                          weft::sleep_for(10s);
+                        }),
+              testing::KilledBySignal(SIGABRT), "task \"let go\".*nobody takes: unseen");
+}
+
+// req: BZ-8
+TEST(Unhandled, a_handler_gets_what_was_dropped_by_another_exception_too) {
+  support::watchdog guard(20s);
+  base::atomic<int> calls{0};
+  {
+    weft::runtime rt({.workers = 1, .on_unhandled_exception = [&](std::string_view task, std::exception_ptr) {
+                        EXPECT_EQ(task, "second");
+                        ++calls;
+                      }});
+    EXPECT_THROW(rt.run([] {
+      auto first = weft::spawn([] { throw 1; });
+      auto second = weft::spawn({.name = "second"}, [] { throw 2; });
+      first.join();
+    }),
+                 int);
+  }
+  EXPECT_EQ(calls.load(), 1);
+}
+
+// A record that was used for such a task is as strict as any other when it is used again.
+// req: BZ-8
+TEST_F(UnhandledDeathTest, leniency_ends_with_the_task) {
+  EXPECT_EXIT(weft::run({.workers = 1},
+                        [] {
+                          for (int i = 0; i < 10; ++i) try {
+                              auto dropped = weft::spawn([] { throw 2; });
+                              throw 1;
+                            } catch (int) {
+                              weft::sleep_for(1ms);
+                            }
+                          for (int i = 0; i < 10; ++i)
+                            weft::spawn({.name = "later"}, [] { throw std::runtime_error("strict"); }).detach();
+                          weft::sleep_for(10s);
+                        }),
+              testing::KilledBySignal(SIGABRT), "task \"later\".*nobody takes: strict");
 }
 
 // req: BZ-8

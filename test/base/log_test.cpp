@@ -1,4 +1,5 @@
 // What the scheduler decides, by topic, when the environment asks for it.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -29,6 +30,19 @@ TEST(Log, ParkDecisionsAreToldWithReasonAndPlace) {
   EXPECT_NE(said.find("parks for join"), std::string::npos) << said;
   EXPECT_NE(said.find("log_test.cpp"), std::string::npos) << said;
   EXPECT_EQ(said.find("inbox"), std::string::npos) << "a topic nobody asked for: " << said;
+}
+
+// req: CC-18 CSP-14
+TEST(Log, TasksAreToldByTheirNamesAndAJoinSaysWhom) {
+  setenv("WEFT_LOG", "all", 1);
+  testing::internal::CaptureStderr();
+  weft::run(weft::runtime_options{.workers = 1}, [] { weft::spawn({.name = "alice"}, [] { weft::yield(); }).join(); });
+  const std::string said = testing::internal::GetCapturedStderr();
+  unsetenv("WEFT_LOG");
+  weft::base::logged_topics.store(0, weft::base::relaxed);
+  EXPECT_THAT(said, testing::ContainsRegex("park: task #[0-9]+ \"main\" parks for join of #[0-9]+ \"alice\" at "));
+  EXPECT_THAT(said, testing::ContainsRegex("join: task #[0-9]+ \"alice\" has ended"));
+  EXPECT_THAT(said, testing::ContainsRegex("inbox: task #[0-9]+ \"main\" to the inbox"));
 }
 
 // req: CC-18

@@ -15,12 +15,17 @@
 namespace {
 
 using namespace weft::context;
+using testing::HasSubstr;
 using weft_test::borrowed_stack;
 using weft_test::fiber;
 
 std::size_t describe(const stack& s, char* buffer, std::size_t size) {
   const int n = std::snprintf(buffer, size, "\"%s\" (#17)", static_cast<const char*>(s.owner));
   return static_cast<std::size_t>(n);
+}
+
+std::size_t advise(const stack&, std::size_t wanted, char* buffer, std::size_t size) {
+  return static_cast<std::size_t>(std::snprintf(buffer, size, "spawn(attributes{.stack_size = %zu}, ...)", wanted));
 }
 
 __attribute__((noinline)) int recurse(int depth) {
@@ -39,7 +44,7 @@ __attribute__((noinline)) int large_array(std::size_t at) {
 
 // In the child of a death test: `body` on a stack of that size, on a thread of its own as a worker would.
 void run_and_overflow(std::size_t size, int (*body)()) {
-  install_overflow_reporter(describe);
+  install_overflow_reporter(describe, advise);
   std::thread([=] {
     alternate_signal_stack here;
     stack_pool pool;
@@ -56,6 +61,15 @@ TEST(OverflowDeathTest, by_deep_recursion_names_task_size_place_and_remedy) {
   EXPECT_DEATH(run_and_overflow(default_stack, [] { return recurse(1'000'000'000); }),
                "weft: stack overflow in task \"fetch\" \\(#17\\): its stack of 192 KiB is used up at address 0x"
                "(.|\n)*at 0x[0-9a-f]+ .*overflow_test(.|\n)*stack_size = 393216");
+}
+
+// The last lines are those people read.
+// req: KC-10
+TEST(OverflowDeathTest, ends_its_report_with_the_remedy_and_shows_no_frame_beyond_the_first) {
+  EXPECT_DEATH(run_and_overflow(smallest_stack, [] { return large_array(100); }),
+               "called from 0x[0-9a-f]+ .*\n  give the task a larger stack: spawn.attributes.*off the stack\n$");
+  EXPECT_DEATH(run_and_overflow(smallest_stack, [] { return large_array(100); }),
+               testing::Not(HasSubstr("0xffffffff")));
 }
 
 // req: KC-10

@@ -72,10 +72,19 @@ TEST(StackCache, says_nullptr_when_the_pool_has_none) {
   stack *a = cache.take(), *b = cache.take();
   EXPECT_NE(b, nullptr);
   EXPECT_EQ(cache.take(), nullptr);
-  cache.put(b);
+  pool.release(b);
   EXPECT_EQ(cache.take(), b);
-  cache.put(a);
-  cache.put(b);
+  pool.release(a);
+  pool.release(b);
+}
+
+TEST(StackCache, keeps_none_while_stacks_are_limited) {
+  stack_pool pool({.max_stacks = 8});
+  stack_cache cache(pool);
+  stack* s = cache.take();
+  EXPECT_EQ(cache.size(), 0u) << "the others may start only if it takes no more than it needs";
+  EXPECT_FALSE(cache.put(s));
+  pool.release(s);
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // The end of a task: join, finish, detach, recycle (src/wait/join.*, handle.cpp, thread_waiter.cpp, sched/reference.cpp,
 // task/state.hpp).
-// sources: wait/fiber_wait.cpp wait/permit.cpp wait/thread_waiter.cpp wait/join.cpp wait/handle.cpp task/state.cpp sched/reference.cpp
+// sources: wait/fiber_wait.cpp wait/permit.cpp wait/thread_waiter.cpp wait/join.cpp wait/handle.cpp wait/errors.cpp task/state.cpp sched/reference.cpp
 // abstract lock
 // abstract scheduler
 //
@@ -58,7 +58,8 @@ MODEL_TEST(join_by_a_task, .preemptions = -1) {
   thread([&] { finish(t, b); });
   thread([&] {
     worker::run(joiner, [&] {
-      model_assert(weft::detail::wait_for(t, {}) == weft::detail::ended::done);
+      weft::detail::wait_for(t, {});
+      model_assert(weft::detail::how_it_ended(t) == weft::detail::ended::done);
       model_assert(b.result == 42);
       weft::detail::drop_handle(t);
     });
@@ -72,7 +73,8 @@ MODEL_TEST(join_by_an_outside_thread, .preemptions = -1) {
   model_task* t = make(b);
   thread([&] { finish(t, b); });
   thread([&] {
-    model_assert(weft::detail::wait_for(t, {}) == weft::detail::ended::done);
+    weft::detail::wait_for(t, {});
+    model_assert(weft::detail::how_it_ended(t) == weft::detail::ended::done);
     model_assert(b.result == 42);
     weft::detail::drop_handle(t);
   });
@@ -88,13 +90,13 @@ MODEL_TEST(join_by_two, .preemptions = 3) {
   thread([&] { finish(t, b); });
   thread([&] {
     worker::run(joiner, [&] {
-      (void)weft::detail::wait_for(t, {});
+      weft::detail::wait_for(t, {});
       model_assert(b.result == 42);
       weft::detail::drop_reference(t);
     });
   });
   thread([&] {
-    (void)weft::detail::wait_for(t, {});
+    weft::detail::wait_for(t, {});
     model_assert(b.result == 42);
     weft::detail::drop_handle(t);
   });
@@ -122,7 +124,7 @@ MODEL_TEST(join_against_cancel_of_the_joiner, .preemptions = 3) {
   thread([&] {
     worker::run(joiner, [&] {
       try {
-        (void)weft::detail::wait_for(t, {});
+        weft::detail::wait_for(t, {});
         model_assert(b.result == 42);
       } catch (const weft::cancelled&) {}
       weft::detail::drop_handle(t);

@@ -1,5 +1,5 @@
 // fiber_wait against whoever wakes (src/wait/fiber_wait.hpp, fiber_wait.cpp, permit.cpp; src/task/state.hpp).
-// sources: wait/fiber_wait.cpp wait/permit.cpp wait/thread_waiter.cpp wait/join.cpp task/state.cpp sched/reference.cpp
+// sources: wait/fiber_wait.cpp wait/permit.cpp wait/errors.cpp wait/thread_waiter.cpp wait/join.cpp task/state.cpp sched/reference.cpp
 // abstract lock
 // abstract scheduler
 //

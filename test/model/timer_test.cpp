@@ -33,7 +33,7 @@ void sleep(base::time_ns until) {
 std::size_t fire_at(wheel_of::wheel& w, base::time_ns now) {
   base::pass_time(now);
   weft::sched::worker on;
-  return w.fire(now, on);
+  return w.fire(now, on, SIZE_MAX);
 }
 
 // As workers do, who come again as long as something is due.
@@ -84,7 +84,7 @@ class timed_event final : public wait::waitable {
  private:
   model::event& event_;
   wheel_of::wheel& wheel_;
-  wheel_of::timer timer_;
+  wheel_of::entry timer_;
 };
 
 }  // namespace
@@ -135,7 +135,7 @@ MODEL_TEST(timer_expiry_against_cancel, .preemptions = -1) {
           cancelled = true;
         }
         // Where sleep_until keeps its timer.
-        model_assert(!reinterpret_cast<const wheel_of::timer*>(wait::current_task()->timer_room)->waiter.linked);
+        model_assert(!reinterpret_cast<const wheel_of::entry*>(wait::current_task()->timer_room)->waiter.linked);
       },
       &w);
   thread([&] { (void)fire_at(w, begin + 5 * tick); });

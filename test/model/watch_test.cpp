@@ -27,7 +27,7 @@ constexpr base::time_ns soon = (base::time_ns{1} << 40) + 100'000;
 // A timer in the wheel of a worker that is stuck, and somebody who waits for it.
 struct sleeper {
   wait::thread_waiter who;
-  weft::time::timer timer;
+  weft::time::entry timer;
   weft::time::wheel* wheel;
   explicit sleeper(weft::sched::worker& stuck) : wheel(static_cast<weft::time::wheel*>(&stuck.timers())) {
     timer.deadline = soon;

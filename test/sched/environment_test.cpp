@@ -48,7 +48,7 @@ TEST(Environment, OptionsInCodeComeBeforeTheEnvironment) {
 
 // req: CC-13
 TEST(Environment, ABadWeftWorkersIsNamedInOneLineAndTheDefaultUsed) {
-  for (const char* bad : {"0", "-1", "abc", "", " 4", "4x", "2.5", "4097", "99999999999999999999999"}) {
+  for (const char* bad : {"0", "-1", "abc", " 4", "4x", "2.5", "4097", "99999999999999999999999"}) {
     environment set("WEFT_WORKERS", bad);
     const std::string said = stderr_of([] {
       weft::runtime rt;
@@ -57,6 +57,16 @@ TEST(Environment, ABadWeftWorkersIsNamedInOneLineAndTheDefaultUsed) {
     EXPECT_THAT(said, HasSubstr("WEFT_WORKERS=" + std::string(bad)));
     EXPECT_EQ(lines(said), 1) << said;
   }
+}
+
+// req: CC-13
+TEST(Environment, AnEmptyWeftWorkersCountsAsUnset) {
+  environment set("WEFT_WORKERS", "");
+  const std::string said = stderr_of([] {
+    weft::runtime rt;
+    EXPECT_EQ(rt.workers(), weft::sched::available_cpus());
+  });
+  EXPECT_EQ(said, "");
 }
 
 // req: CC-13
@@ -77,7 +87,30 @@ TEST(Environment, WeftStatsPrintsStatisticsWhenTheRuntimeEnds) {
 TEST(Environment, WeftVerboseSaysWhatWasChosen) {
   environment set("WEFT_VERBOSE", "1");
   const std::string said = stderr_of([] { weft::runtime rt({.workers = 2}); });
-  EXPECT_THAT(said, HasSubstr("2 workers"));
+  EXPECT_THAT(said, HasSubstr("2 workers (runtime_options)"));
+  EXPECT_THAT(said, HasSubstr("weft " WEFT_VERSION ": "));
+  EXPECT_EQ(lines(said), 1) << said;
+}
+
+// req: CC-13
+TEST(Environment, WeftVerboseSaysWhereTheWorkerCountCameFrom) {
+  environment verbose("WEFT_VERBOSE", "1");
+  const auto said = [] { return stderr_of([] { weft::runtime rt; }); };
+  {
+    environment set("WEFT_WORKERS", "3");
+    EXPECT_THAT(said(), HasSubstr("3 workers (WEFT_WORKERS)"));
+  }
+  environment unset("WEFT_WORKERS", nullptr);
+  EXPECT_THAT(said(), testing::ContainsRegex("workers? \\((affinity mask|cgroup quota)\\)"));
+}
+
+// req: CC-13
+TEST(Environment, WeftVerboseSaysHowStacksAreGuardedAfterAnyFallback) {
+  environment verbose("WEFT_VERBOSE", "1");
+  for (const char* kind : {"mprotect", "none"}) {
+    environment guard("WEFT_GUARD", kind);
+    EXPECT_THAT(stderr_of([] { weft::runtime rt({.workers = 1}); }), HasSubstr("guard: " + std::string(kind)));
+  }
 }
 
 // req: CC-13

@@ -94,4 +94,16 @@ TEST(IdleSet, ASearcherThatGoesToSleepSearchesNoMore) {
   EXPECT_EQ(s.wake_one(), 1);
 }
 
+// req: BZ-4
+TEST(IdleSet, WorkIsLeftToASearcherAsLongAsThereIsOne) {
+  idle_set s(2);
+  s.enter_sleep(0, false);
+  s.enter_sleep(1, false);
+  EXPECT_FALSE(s.left_to_searcher()) << "all asleep: whoever sees work must get up";
+  EXPECT_EQ(s.wake_one(1), 1);
+  EXPECT_TRUE(s.left_to_searcher()) << "counted from the moment it was chosen, not when it gets a processor";
+  EXPECT_TRUE(s.stop_searching()) << "the last one looks again";
+  EXPECT_FALSE(s.left_to_searcher());
+}
+
 }  // namespace

@@ -1,13 +1,12 @@
 // A batch spreads over all workers; how many search for it; how many workers there can be.
 #include <gtest/gtest.h>
 
-#include <thread>
+#include <algorithm>
 #include <vector>
 
 #include <weft/weft.hpp>
 
 #include "sched/scheduler.hpp"
-#include "support/process.hpp"
 #include "support/until.hpp"
 #include "support/watchdog.hpp"
 #include "support/worker_counts.hpp"
@@ -55,6 +54,26 @@ TEST(Spread, ABatchSpreadsToTheOthersWhileItsSpawnerGoesOnComputing) {
         for (auto& h : batch) h.join();
       });
     }
+  }
+}
+
+// Without it the watch would find the batch, a millisecond later.
+// req: CC-3
+TEST(Spread, TheSecondTaskOfABatchWakesASleeperAtOnce) {
+  if (weft::sched::force_migration) GTEST_SKIP() << "every task is sent to another worker in this build";
+  support::watchdog guard(100s, "a batch of two");
+  support::watched_runtime rt(4);
+  for (int round = 0; round < 5 * rounds; ++round) {
+    support::latch over;
+    rt->run([&] {
+      support::hold_worker_until([&] { return rt.core().idle().sleeping() == 3; });
+      auto first = weft::spawn([&] { over.hold(); });
+      auto second = weft::spawn([&] { over.hold(); });
+      EXPECT_LT(rt.core().idle().sleeping(), 3u);  // whoever is awake now finds one of them and does not sleep again
+      over.count_down();
+      first.join();
+      second.join();
+    });
   }
 }
 
@@ -122,28 +141,29 @@ TEST(Spread, AHundredThirtyWorkersAllRunAtOnce) {
 
 // req: BZ-4
 TEST(Spread, NeverMoreThanHalfOfTheWorkersSearch) {
+  if (weft::sched::force_migration) GTEST_SKIP() << "every resume is elsewhere in this build";
   support::watchdog guard(100s, "searchers");
-  for (const std::size_t workers : {2u, 4u, 8u}) {
-    support::watched_runtime rt(workers);
-    weft::base::atomic<bool> over{false};
-    weft::base::atomic<std::size_t> most{0};
-    std::thread observer([&] {
-      std::size_t highest = 0;
-      while (!over.load()) {
-        highest = std::max(highest, rt.core().idle().searching());
-        std::this_thread::yield();
-      }
-      most.store(highest);
+  support::watched_runtime rt(2);
+  weft::sched::idle_set& idle = rt.core().idle();
+  support::latch other_runs;
+  support::latch one_searches;
+  weft::base::atomic<bool> over{false};
+  std::size_t most = 0;
+  rt->run([&] {
+    auto other = weft::spawn([&] {
+      other_runs.count_down();
+      one_searches.hold();
+      for (int i = 0; i < 200; ++i) weft::sleep_for(50us);  // each time its worker has nothing to do
+      over.store(true);
     });
-    for (std::size_t i = 0; i < support::scaled(2000); ++i) {
-      std::vector<weft::join_handle<void>> few;
-      for (std::size_t n = 0; n < i % 7; ++n) few.push_back(rt->spawn([] { weft::spawn([] {}).join(); }));
-      for (auto& h : few) h.join();
-    }
-    over.store(true);
-    observer.join();
-    EXPECT_LE(most.load(), workers / 2) << workers << " workers";
-  }
+    other_runs.hold();  // on the other worker, since we keep ours
+    support::hold_worker_until([&] { return idle.start_searching(); });  // we are the one of two that may
+    one_searches.count_down();
+    while (!over.load()) most = std::max(most, idle.searching());
+    if (idle.stop_searching()) rt.core().notify();
+    other.join();
+  });
+  EXPECT_EQ(most, 1u);
 }
 
 // req: BZ-4

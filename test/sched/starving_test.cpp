@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <new>
+#include <thread>
 #include <vector>
 
 #include <weft/weft.hpp>
@@ -38,6 +39,28 @@ TEST(Starving, MoreTasksThanStacksAllRunOneAfterTheOther) {
   });
 }
 
+// req: CC-14
+TEST(Starving, NoMoreTasksStartThanThereAreStacksUntilOneEnds) {
+  support::watchdog guard(60s, "10 tasks that wait on 4 stacks");
+  support::at_worker_counts([](std::size_t workers) {
+    support::watched_runtime rt({.workers = workers, .max_stacks = 4});
+    weft::base::atomic<bool> closed{true};
+    weft::base::atomic<int> started{0};
+    std::vector<weft::join_handle<void>> all;
+    for (int i = 0; i < 10; ++i)
+      all.push_back(rt->spawn([&] {
+        started.fetch_add(1);
+        while (closed.load()) weft::park_if(closed, true);
+      }));
+    support::until([&] { return started.load() >= 4 && rt.core().is_starving(); });
+    EXPECT_EQ(started.load(), 4);
+    closed.store(false);
+    for (auto& h : all) h.ref().unpark();
+    for (auto& h : all) h.join();
+    EXPECT_EQ(started.load(), 10);
+  });
+}
+
 // req: CC-14 W-9
 TEST(Starving, AStackThatLiesInAnotherWorkersCacheCountsAsFree) {
   support::watchdog guard(60s, "single tasks, each on any worker");
@@ -64,6 +87,47 @@ TEST(Starving, AStarvedTaskRunsWhenAStackIsFreedThoughItsWorkerNeverSleeps) {
     first.join();
     second.join();
   });
+}
+
+// req: CC-14 W-9
+TEST(Starving, NoFreeStackLiesInTheCacheOfAWorkerThatComputes) {
+  support::watchdog guard(60s, "a task that spins until another has run");
+  support::watched_runtime rt({.workers = 4, .max_stacks = 8});
+  rt->run([] {
+    weft::base::atomic<bool> has_run{false};
+    auto other = weft::spawn([&] { has_run.store(true); });
+    while (!has_run.load()) weft::base::cpu_relax();
+    other.join();
+  });
+}
+
+// req: CC-14 BZ-5
+TEST(Starving, AStarvingTaskDoesNotKeepTheWorkersBusy) {
+  support::watchdog guard(60s, "a task for which there is no stack");
+  support::watched_runtime rt({.workers = 4, .max_stacks = 2});
+  weft::base::atomic<bool> closed{true};
+  weft::base::atomic<int> holding{0};
+  std::vector<weft::join_handle<void>> holders;
+  for (int i = 0; i < 2; ++i)
+    holders.push_back(rt->spawn([&] {
+      holding.fetch_add(1);
+      while (closed.load()) weft::park_if(closed, true);
+    }));
+  support::until([&] { return holding.load() == 2; });  // fresh tasks start in any order
+  auto starved = rt->spawn([] {});
+  support::until([&] { return rt.core().is_starving(); });
+  const std::uint64_t before = rt->statistics().sleeps;
+  const auto start = std::chrono::steady_clock::now();
+  while (std::chrono::steady_clock::now() - start < 100ms) std::this_thread::yield();
+  const auto milliseconds = (std::chrono::steady_clock::now() - start) / 1ms;
+  // Each of four workers looks about once a millisecond; handing the task around at full speed makes tens of thousands.
+  EXPECT_LT(rt->statistics().sleeps - before, static_cast<std::uint64_t>(20 * milliseconds));
+  closed.store(false);
+  for (auto& h : holders) {
+    h.ref().unpark();
+    h.join();
+  }
+  starved.join();
 }
 
 }  // namespace

@@ -119,6 +119,46 @@ TEST(Stealing, WorkIsFoundWhateverTheBoundOfTheScan) {
   }
 }
 
+// One victim of seven has something to steal; who looks at two of eight workers from a random one on finds it now and then.
+// req: KC-3
+TEST(Stealing, ASearchLooksAtAFewRandomVictimsAndGivesUp) {
+  if (weft::sched::force_migration) GTEST_SKIP() << "nothing is stolen in this build";
+  support::watchdog guard(60s, "bounded scans");
+  constexpr std::size_t workers = 8;
+  support::watched_runtime rt({.workers = workers, .steal_scan = 1});
+  weft::base::atomic<bool> over{false};
+  support::latch all_busy(workers);
+  support::latch preys_are_there;
+  std::vector<weft::join_handle<void>> all;
+  for (std::size_t i = 1; i < workers; ++i)
+    all.push_back(rt->spawn([&] {
+      all_busy.count_down();
+      support::hold_worker_until([&] { return over.load(); });
+    }));
+  constexpr std::size_t looks = 400;
+  std::size_t found = 0;
+  all.push_back(rt->spawn([&] {
+    all_busy.count_down();
+    preys_are_there.hold();
+    weft::sched::worker& self = *weft::sched::this_worker();
+    weft::sched::worker& victim = *rt.core().workers()[self.id() == 3 ? 4 : 3];
+    for (std::size_t others = workers - 1; others > 0;)  // of what lies in the other inboxes one stays in the game
+      if (weft::task::record* t = rt.core().steal_for(self)) (--others > 0 ? self : victim).push_inbox(t);
+    for (std::size_t i = 0; i < looks; ++i)
+      if (weft::task::record* t = rt.core().steal_for(self)) {
+        ++found;
+        victim.push_inbox(t);
+      }
+    over.store(true);
+  }));
+  all_busy.wait();  // nobody else searches from here on
+  for (std::size_t i = 0; i < workers; ++i) all.push_back(rt->spawn([] {}));  // one for each inbox
+  preys_are_there.count_down();
+  for (auto& h : all) h.join();
+  EXPECT_GT(found, 0u);
+  EXPECT_LT(found, looks * 3 / 4) << "it looks at all of them";
+}
+
 // req: BZ-15
 TEST(Stealing, SwitchedOffATaskStaysWithTheWorkerThatGotIt) {
   if (weft::sched::force_migration) GTEST_SKIP() << "every resume is elsewhere in this build";

@@ -46,6 +46,20 @@ TEST(Tick, InBetweenALookUpComesAboutEveryMillisecond) {
 }
 
 // req: BZ-3
+TEST(Tick, AnEarlierLookDoesNotChangeWhatATaskIsTakenToCost) {
+  tick t;
+  run(t, 200, 10'000);
+  const int before = t.interval();
+  for (int i = 0; i < 200; ++i) {
+    t.look_after(10);
+    EXPECT_EQ(run(t, 1, 10'000), 10);
+  }
+  EXPECT_NEAR(t.interval(), before, 2);
+  t.look_after(1'000'000);
+  EXPECT_NEAR(run(t, 1, 10'000), before, 2) << "only earlier, never later";
+}
+
+// req: BZ-3
 TEST(Tick, OneSlowIntervalMovesTheAverageOnlyByATenth) {
   tick t;
   run(t, 200, 10'000);

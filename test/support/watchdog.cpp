@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "sched/scheduler.hpp"
+#include "task/name.hpp"
 
 namespace support {
 namespace {
@@ -40,8 +41,10 @@ void print(std::FILE* to, const task::record& t, task::phase p) {
   const char* what = task::name_of(p);
   if (p == task::phase::active)
     what = t.running.load(weft::base::relaxed) == task::run_state::running ? "RUNNING" : "RUNNABLE";
+  char name[task::name_capacity];
+  (void)task::try_copy_name(t, name);
   std::fprintf(to, "  task #%llu \"%s\" %s word %016llx, last wait: %s at %s:%u\n",
-               static_cast<unsigned long long>(t.id), t.name, what, static_cast<unsigned long long>(t.word.peek()),
+               static_cast<unsigned long long>(t.id), name, what, static_cast<unsigned long long>(t.word.peek()),
                or_none(t.site.reason.load(weft::base::relaxed)), or_none(t.site.file.load(weft::base::relaxed)),
                t.site.line.load(weft::base::relaxed));
 }

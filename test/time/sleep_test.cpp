@@ -181,7 +181,7 @@ TEST(Sleep, cancelled_sleeps_leave_no_timer_behind) {
     rt->run([&] {
       sched::worker& here = *sched::this_worker();
       for (sched::worker* w : rt.core().workers()) {
-        fired += w->timers().fire(base::now() + 86'400'000'000'000, here);
+        fired += w->timers().fire(base::now() + 86'400'000'000'000, here, SIZE_MAX);
         pending += w->timers().next_deadline() != base::never_ns ? 1 : 0;
       }
     });

@@ -22,7 +22,7 @@ using namespace std::chrono_literals;
 using weft::base::time_ns;
 using weft::task::phase;
 using weft::task::state_word;
-using weft::time::timer;
+using timer = weft::time::entry;
 using weft::time::wheel;
 namespace base = weft::base;
 namespace sched = weft::sched;
@@ -87,6 +87,43 @@ TEST(Wheel, each_timer_fires_at_its_time_or_at_most_a_tick_later_whatever_its_di
         for (const auto& s : all) {
           ASSERT_TRUE(s->t.deadline <= now || !s->is_woken()) << "early";
           ASSERT_TRUE(s->t.deadline + one_tick > now || s->is_woken()) << "late";
+        }
+      }
+      EXPECT_EQ(woken, all.size());
+      EXPECT_EQ(w.next_deadline(), base::never_ns);
+    }
+  });
+}
+
+// req: BZ-11
+TEST(Wheel, fires_at_most_so_many_at_a_time_and_keeps_the_rest_due) {
+  on_a_worker([](sched::worker& here) {
+    std::mt19937_64 random(3);
+    for (const std::size_t most : {1u, 2u, 7u, 64u, 1'000u}) {
+      wheel w;
+      const time_ns start = base::now() + 60'000'000'000;
+      std::vector<std::unique_ptr<sleeper>> all;
+      const auto add = [&](time_ns from, int bits) {
+        all.push_back(std::make_unique<sleeper>());
+        all.back()->park(w, from + static_cast<time_ns>(random() & ((std::uint64_t{1} << bits) - 1)));
+      };
+      for (int i = 0; i < 500; ++i) add(start, 10 + i % 24);
+      std::size_t woken = 0;
+      for (time_ns now = start; woken < all.size(); now += 40'000'000) {
+        for (;;) {
+          const std::size_t n = w.fire(now, here, most);
+          ASSERT_LE(n, most);
+          woken += n;
+          if (all.size() < 700) add(now, 26);  // into a wheel that stopped half-way
+          time_ns earliest_due = base::never_ns;
+          for (const auto& s : all) {
+            ASSERT_TRUE(s->t.deadline <= now || !s->is_woken()) << "early";
+            if (!s->is_woken() && s->t.deadline + one_tick <= now) earliest_due = std::min(earliest_due, s->t.deadline);
+          }
+          if (earliest_due == base::never_ns && n == 0) break;
+          ASSERT_TRUE(earliest_due == base::never_ns || w.next_deadline() <= now)
+              << "due, and the wheel does not say so";
+          ASSERT_TRUE(n != 0 || earliest_due == base::never_ns) << "due, and not fired";
         }
       }
       EXPECT_EQ(woken, all.size());

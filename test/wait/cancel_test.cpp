@@ -384,13 +384,16 @@ TEST(Cancel, a_join_on_a_cancelled_task_says_so_and_does_not_cancel_the_joiner) 
   support::watchdog guard(20s);
   watched_runtime rt(2);
   rt->run([] {
-    auto h = weft::spawn([] { weft::sleep_for(1h); });
+    auto h = weft::spawn({.name = "sleeper"}, [] { weft::sleep_for(1h); });
+    const std::uint64_t id = h.id();
     h.cancel();
     try {
       h.join();
       ADD_FAILURE() << "joined";
     } catch (const weft::task_cancelled& e) {
-      EXPECT_STREQ(e.what(), "weft: the joined task was cancelled");
+      EXPECT_EQ(e.what(), "weft: the joined task \"sleeper\" (#" + std::to_string(id) + ") was cancelled");
+      EXPECT_EQ(e.task_name(), "sleeper");
+      EXPECT_EQ(e.task_id(), id);
     }
     EXPECT_FALSE(weft::this_task::is_cancelled());
     weft::yield();

@@ -1,6 +1,7 @@
 // A closure and the place for its result, behind the core's record.
 #pragma once
 
+#include <concepts>
 #include <exception>
 #include <functional>
 #include <memory>
@@ -24,7 +25,7 @@ class result {
 
   template <class F>
   void set_from(F&& f) {
-    ::new (static_cast<void*>(&value_)) R(std::forward<F>(f)());
+    ::new (static_cast<void*>(std::addressof(value_))) stored(std::forward<F>(f)());
     holds_ = content::value;
   }
   void set_error(std::exception_ptr e) noexcept {
@@ -43,31 +44,36 @@ class result {
 
  private:
   enum class content : unsigned char { nothing, value, error };
+  using stored = std::remove_cv_t<R>;  // a const result too is moved out
   void clear() noexcept {
-    if (holds_ == content::value) std::destroy_at(&value_);
+    if (holds_ == content::value) std::destroy_at(std::addressof(value_));
     if (holds_ == content::error) std::destroy_at(&error_);
     holds_ = content::nothing;
   }
   union {
-    R value_;
+    stored value_;
     std::exception_ptr error_;
   };
   content holds_ = content::nothing;
 };
 
 template <class R>
-class result<R&> {
+  requires std::is_reference_v<R>
+class result<R> {
  public:
   template <class F>
   void set_from(F&& f) {
-    pointer_.set_from([&] { return std::addressof(std::forward<F>(f)()); });
+    pointer_.set_from([&] {
+      auto&& referred = std::forward<F>(f)();
+      return std::addressof(referred);
+    });
   }
   void set_error(std::exception_ptr e) noexcept { pointer_.set_error(std::move(e)); }
-  [[nodiscard]] R& take() { return *pointer_.take(); }
+  [[nodiscard]] R take() { return static_cast<R>(*pointer_.take()); }
   [[nodiscard]] std::exception_ptr take_error() noexcept { return pointer_.take_error(); }
 
  private:
-  result<R*> pointer_;
+  result<std::add_pointer_t<R>> pointer_;
 };
 
 template <>
@@ -96,6 +102,7 @@ class body {
   using value_type = result_of<F>;
 
   template <class From>
+    requires std::constructible_from<F, From>
   explicit body(From&& f) : closure_(std::forward<From>(f)) {}
   ~body() {}  // the closure goes in destroy_closure() or fail()
   body(const body&) = delete;
@@ -111,7 +118,7 @@ class body {
     std::destroy_at(self);
     return unclaimed;
   }
-  static void destroy_closure(void* p) noexcept { std::destroy_at(&static_cast<body*>(p)->closure_); }
+  static void destroy_closure(void* p) noexcept { std::destroy_at(std::addressof(static_cast<body*>(p)->closure_)); }
   static constexpr operations ops{&run_body, std::is_trivially_destructible_v<F> ? nullptr : &destroy_closure,
                                   &fail_body, &dispose_body};
 
@@ -129,7 +136,7 @@ class body {
   }
   void fail(std::exception_ptr why) noexcept {
     result_.set_error(std::move(why));
-    std::destroy_at(&closure_);
+    std::destroy_at(std::addressof(closure_));
   }
 
   union {

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <exception>
 #include <source_location>
-#include <string_view>
 
 #include <weft/detail/config.hpp>
 
@@ -21,6 +20,8 @@ class scheduler;
 namespace detail {
 
 struct task_head {};  // the core's record derives from it
+
+inline constexpr std::size_t name_capacity = 32;  // with the end
 
 enum class ended : std::uint8_t { done, cancelled };
 
@@ -45,22 +46,26 @@ WEFT_API void commit_spawn(spawning s) noexcept;
 WEFT_API void abort_spawn(spawning s) noexcept;
 
 // A handle's half.
-// Waits for the end; how it ended. A cancellation point; throws cancelled, usage_error.
-WEFT_API ended wait_for(task_head* t, std::source_location where);
+// Waits for the end. A cancellation point; throws cancelled, usage_error. Somebody else may have taken the result, and the
+// record with it, before the caller runs again: it asks its handle before it asks the record how it ended.
+WEFT_API void wait_for(task_head* t, std::source_location where);
 [[nodiscard]] WEFT_API bool is_finished(const task_head* t) noexcept;
 [[nodiscard]] WEFT_API ended how_it_ended(const task_head* t) noexcept;
 WEFT_API void request_cancel(task_head* t) noexcept;
 WEFT_API void drop_handle(task_head* t) noexcept;  // the result is not wanted any more; drops the reference
+// The same by a destructor: if an exception unwinds, one that the task ends with does not end the process.
+WEFT_API void abandon_handle(task_head* t) noexcept;
 WEFT_API void add_reference(task_head* t) noexcept;
 WEFT_API void drop_reference(task_head* t) noexcept;
 WEFT_API void unpark(task_head* t) noexcept;
 WEFT_API void park_if(bool (*still)(const void*), const void* context, std::source_location where);
 [[nodiscard]] WEFT_API task_head* running_task() noexcept;
 [[nodiscard]] WEFT_API std::uint64_t id_of(const task_head* t) noexcept;
-[[nodiscard]] WEFT_API std::string_view name_of(const task_head* t) noexcept;
+[[nodiscard]] WEFT_API std::size_t name_of(const task_head* t, char (&text)[name_capacity]) noexcept;  // its length
 
 [[noreturn]] WEFT_API void throw_usage(const char* what);
-[[noreturn]] WEFT_API void throw_task_cancelled();
+[[noreturn]] WEFT_API void throw_usage(const char* what, std::source_location where);  // says the place as well
+[[noreturn]] WEFT_API void throw_task_cancelled(const task_head* t);
 
 }  // namespace detail
 }  // namespace weft::inline v1

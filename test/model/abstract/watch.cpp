@@ -10,6 +10,7 @@ bool scheduler::timer_due(base::time_ns) const noexcept { return false; }
 base::time_ns scheduler::watch_from(worker&) noexcept { return base::never_ns; }
 bool scheduler::stop_watching(worker&) noexcept { return false; }
 void scheduler::hand_on_watch() noexcept {}
-void scheduler::trim_if_idle(base::time_ns) noexcept {}
+bool scheduler::may_trim(base::time_ns) noexcept { return false; }
+void scheduler::trim() noexcept {}
 
 }  // namespace weft::inline v1::sched

@@ -75,14 +75,14 @@ void scheduler::schedule(record* t) noexcept {
 void scheduler::finish(record* t, task::phase how) noexcept {
   task::finish_result end = t->word.finish(how);
   if (!end.finished) {
-    if (std::exception_ptr unclaimed = t->ops->dispose(t->body)) report_unhandled(*t, std::move(unclaimed));
+    if (std::exception_ptr unclaimed = t->ops->dispose(t->body)) report_unhandled(*t, unclaimed);
     end = t->word.finish_unwanted(how);
   }
   if (end.has_joiners) wake_joiners(*t);
   drop_reference(t);
 }
 
-void report_unhandled(const record&, std::exception_ptr) noexcept {}
+void report_unhandled(const record&, const std::exception_ptr&) noexcept {}
 
 }  // namespace sched
 

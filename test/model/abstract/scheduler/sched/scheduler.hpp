@@ -23,7 +23,7 @@ class scheduler {
 
 scheduler& the_scheduler() noexcept;
 
-void report_unhandled(const record& t, std::exception_ptr error) noexcept;
+void report_unhandled(const record& t, const std::exception_ptr& error) noexcept;
 [[nodiscard]] inline std::uint32_t fork_generation() noexcept { return 0; }
 void add_reference(record* t) noexcept;
 void drop_reference(record* t) noexcept;

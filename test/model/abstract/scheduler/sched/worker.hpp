@@ -9,6 +9,7 @@
 
 #include "base/atomic.hpp"
 #include "base/lock.hpp"
+#include "base/random.hpp"
 #include "sched/chain.hpp"
 #include "sched/driver.hpp"
 #include "task/task.hpp"
@@ -46,8 +47,10 @@ class worker {
   [[nodiscard]] record* current() const noexcept { return current_; }
   [[nodiscard]] scheduler& owner() const noexcept;
   [[nodiscard]] bool spend_budget() noexcept { return true; }
+  [[nodiscard]] bool has_budget() const noexcept { return true; }
   [[nodiscard]] bool is_unwinding() const noexcept { return false; }
   void yield() noexcept {}
+  [[nodiscard]] base::random& random() noexcept { return random_; }
   [[nodiscard]] timer_source& timers() const noexcept { return *static_cast<model_task*>(current_)->timers; }
   void accept_woken_batch(chain<record>&& batch) noexcept;  // who fires timers may be any worker: a default-made one
   static void park(worker& on, void (*unlock)(void*) noexcept, void* locked) noexcept;
@@ -71,6 +74,7 @@ class worker {
   void make_current() noexcept;
   void make_none_current() noexcept;
   record* current_ = nullptr;
+  base::random random_{1};
   cache cache_;
 };
 

@@ -5,7 +5,8 @@
 namespace weft::inline v1::context {
 
 struct stack;
-inline void install_overflow_reporter(std::size_t (*)(const stack&, char*, std::size_t)) noexcept {}
+template <class Describe, class Advise>
+void install_overflow_reporter(Describe, Advise) noexcept {}
 struct alternate_signal_stack {
   ~alternate_signal_stack() {}
 };

@@ -1,0 +1,136 @@
+// Every value to every reader. A send never waits: a reader that is more than `capacity` values behind misses the oldest, and
+// is told how many.
+//
+//   auto [out, in] = weft::make_broadcast<event>(64);        // broadcast_writer<event>, broadcast_reader<event>
+//   auto other = out.subscribe();                            // sees what is sent from here on
+//   while (std::optional<event> e = in.recv()) if (in.missed() > 0) …
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include <weft/channel.hpp>
+#include <weft/detail/news_ends.hpp>
+
+namespace weft::inline v1 {
+
+template <class T>
+concept broadcast_element = channel_element<T> && std::copy_constructible<T> && std::swappable<T>;
+
+template <broadcast_element T>
+class broadcast_reader;
+template <broadcast_element T>
+class broadcast_writer;
+template <class T>
+struct broadcast_ends {
+  broadcast_writer<T> out;
+  broadcast_reader<T> in;
+};
+template <broadcast_element T>
+[[nodiscard]] broadcast_ends<T> make_broadcast(std::size_t capacity);
+
+namespace detail {
+
+// The newest values; value number n (from 0) is at n % capacity.
+template <class T>
+struct broadcast_state {
+  explicit broadcast_state(std::size_t most) : capacity(most) { newest.reserve(most); }
+  const std::size_t capacity;
+  std::vector<T> newest;
+};
+
+}  // namespace detail
+
+// Copies count; when the last is gone, readers get what is left and then the end.
+template <broadcast_element T>
+class broadcast_writer : public detail::news_end<chan::side::writer> {
+  using base = detail::news_end<chan::side::writer>;
+
+ public:
+  using value_type = T;
+  broadcast_writer() = default;
+
+  // Closed only after close(). Without any reader the value is stored all the same. Never waits; not a cancellation point.
+  send_result send(T&& value) {
+    chan::news_guard guard(news());
+    if (chan::is_closed(news())) return send_status::closed;
+    auto& state = *static_cast<detail::broadcast_state<T>*>(chan::state_of(news()));
+    if (state.newest.size() < state.capacity) {
+      state.newest.push_back(std::move(value));
+    } else {
+      using std::swap;
+      swap(state.newest[chan::version_of(news()) % state.capacity], value);  // the oldest dies with the caller's value
+    }
+    guard.announce();
+    return send_status::sent;
+  }
+  send_result send(const T& value) { return send(T(value)); }
+  // Nothing more will be sent, by any writer. The error, if given, is thrown by recv() at the end.
+  void close(std::exception_ptr error = nullptr) { chan::close(news(), std::move(error)); }
+
+  // A reader of what is sent from now on.
+  [[nodiscard]] broadcast_reader<T> subscribe() const {
+    chan::add_end(news(), chan::side::reader);
+    broadcast_reader<T> r(news_or_null());
+    r.next_ = chan::version_of(news());
+    return r;
+  }
+
+  // For select: there is no reader at the moment.
+  [[nodiscard]] no_reader_arm operator~() const { return no_reader_arm(news_or_null()); }
+
+ private:
+  using base::base;
+  friend broadcast_ends<T> make_broadcast<T>(std::size_t);
+};
+
+// A place in the stream. A copy starts at the same place and goes its own way.
+template <broadcast_element T>
+class broadcast_reader : public detail::news_reader<broadcast_reader<T>, T> {
+  using base = detail::news_reader<broadcast_reader<T>, T>;
+
+ public:
+  broadcast_reader() = default;
+  // How many values were dropped between the last one received and the one before.
+  [[nodiscard]] std::uint64_t missed() const noexcept { return missed_; }
+
+ private:
+  using base::base;
+  friend base;
+  friend class arrival_arm<broadcast_reader>;
+  friend class broadcast_writer<T>;
+  friend broadcast_ends<T> make_broadcast<T>(std::size_t);
+
+  [[nodiscard]] chan::news* source() const noexcept { return this->news_or_null(); }
+  [[nodiscard]] std::uint64_t seen() const noexcept { return next_; }
+  [[nodiscard]] std::optional<T> take() {
+    std::optional<T> got;
+    chan::news_guard guard(this->news());
+    const auto& state = *static_cast<detail::broadcast_state<T>*>(chan::state_of(this->news()));
+    const std::uint64_t end = chan::version_of(this->news());
+    if (next_ == end) return got;
+    const std::uint64_t oldest = end - state.newest.size();
+    const std::uint64_t place = next_ < oldest ? oldest : next_;
+    got.emplace(state.newest[place % state.capacity]);
+    missed_ = place - next_;
+    next_ = place + 1;
+    return got;
+  }
+
+  std::uint64_t next_ = 0;
+  std::uint64_t missed_ = 0;
+};
+
+template <broadcast_element T>
+broadcast_ends<T> make_broadcast(std::size_t capacity) {
+  if (capacity == 0) detail::throw_usage("a broadcast holds at least one value");
+  chan::news* n = chan::make_news_with<detail::broadcast_state<T>>(capacity);
+  return {broadcast_writer<T>(n), broadcast_reader<T>(n)};
+}
+
+}  // namespace weft::inline v1

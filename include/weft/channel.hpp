@@ -1,0 +1,362 @@
+// Channels: values from tasks to tasks, threads included.
+//
+//   auto [out, in] = weft::make_channel<int>(16);     // writer<int>, reader<int>
+//   out.send(1);                                      // waits while the channel is full
+//   while (std::optional<int> v = in.recv()) …        // until it is closed and empty
+//
+// What each operation returns when, and whether it is a cancellation point: docs/semantics.md.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <exception>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <source_location>
+#include <type_traits>
+#include <utility>
+
+#include <weft/detail/channel_arms.hpp>
+#include <weft/detail/channel_core.hpp>
+#include <weft/errors.hpp>
+#include <weft/timer.hpp>
+
+namespace weft::inline v1 {
+
+// What can be an element: it is moved in and out.
+template <class T>
+concept channel_element = std::is_object_v<T> && !std::is_const_v<T> && !std::is_array_v<T> &&
+                          std::is_move_constructible_v<T> && std::is_nothrow_destructible_v<T>;
+
+enum class send_status : unsigned char {
+  sent,
+  closed,     // by a writer, or nobody will ever receive: the value is still the caller's
+  full,       // try_send only
+  timed_out,  // send_for and send_until only
+};
+
+// True if the value was taken.
+class send_result {
+ public:
+  constexpr send_result(send_status s) noexcept : status_(s) {}
+  [[nodiscard]] constexpr explicit operator bool() const noexcept { return status_ == send_status::sent; }
+  [[nodiscard]] constexpr send_status status() const noexcept { return status_; }
+  [[nodiscard]] friend constexpr bool operator==(send_result, send_result) noexcept = default;
+
+ private:
+  send_status status_;
+};
+
+namespace detail {
+struct channel_access;
+[[nodiscard]] constexpr send_status send_status_of(chan::status s) noexcept {
+  switch (s) {
+    case chan::status::done: return send_status::sent;
+    case chan::status::would_block: return send_status::full;
+    case chan::status::closed:
+    case chan::status::pending: break;
+  }
+  return send_status::closed;
+}
+}  // namespace detail
+
+namespace detail {
+// False: the time came first.
+template <class Operation>
+[[nodiscard]] bool complete_until(Operation& op, std::chrono::steady_clock::time_point when,
+                                  std::source_location where) {
+  time::timer_operation limit(when.time_since_epoch().count());
+  const wait::arm arms[] = {{&op, &op.node()}, {&limit, &limit.node()}};
+  return wait::select(arms, wait::preference::in_order, false, where) == 0;
+}
+}  // namespace detail
+
+struct channel_statistics {
+  std::uint64_t sent = 0, received = 0;
+  std::size_t size = 0, waiting_senders = 0, waiting_receivers = 0;
+};
+
+template <channel_element T>
+class reader;
+template <channel_element T>
+class writer;
+
+// Ways to make a channel: a number of elements it buffers (0: sender and receiver meet), or one of these.
+struct unlimited_t {};
+struct conflated_t {};
+inline constexpr unlimited_t unlimited{};  // a send never waits
+inline constexpr conflated_t conflated{};  // holds the newest element only; a send never waits, an older one is dropped
+
+template <class T>
+struct channel_ends {
+  writer<T> out;
+  reader<T> in;
+};
+
+template <channel_element T>
+[[nodiscard]] channel_ends<T> make_channel(std::size_t capacity = 0);
+template <channel_element T>
+[[nodiscard]] channel_ends<T> make_channel(unlimited_t);
+template <channel_element T>
+  requires std::is_swappable_v<T>
+[[nodiscard]] channel_ends<T> make_channel(conflated_t);
+
+namespace detail {
+
+// A counted end of a channel; empty when default-constructed or moved from.
+template <chan::side Side>
+class channel_end {
+ public:
+  channel_end() = default;
+  explicit channel_end(chan::core* c) noexcept : core_(c) {}
+  channel_end(const channel_end& from) noexcept : core_(from.core_) {
+    if (core_ != nullptr) chan::add_end(*core_, Side);
+  }
+  channel_end(channel_end&& from) noexcept : core_(std::exchange(from.core_, nullptr)) {}
+  channel_end& operator=(channel_end from) noexcept {
+    std::swap(core_, from.core_);
+    return *this;
+  }
+  ~channel_end() {
+    if (core_ != nullptr) chan::drop_end(core_, Side);
+  }
+
+  // Lets go of the channel, as the destructor does.
+  void reset() noexcept { *this = channel_end(); }
+  // False for an empty handle, whose arms in a select are disabled.
+  [[nodiscard]] explicit operator bool() const noexcept { return core_ != nullptr; }
+  [[nodiscard]] friend bool operator==(const channel_end&, const channel_end&) noexcept = default;
+
+  // No more sends are admitted; true also when nobody is left to receive.
+  [[nodiscard]] bool is_closed() const { return chan::is_closed(core()); }
+  [[nodiscard]] std::size_t size() const { return chan::counts_of(core()).size; }
+  // SIZE_MAX for an unlimited channel.
+  [[nodiscard]] std::size_t capacity() const { return chan::capacity_of(core()); }
+  [[nodiscard]] channel_statistics statistics() const {
+    const chan::counts c = chan::counts_of(core());
+    return {c.sent, c.received, c.size, c.waiting_senders, c.waiting_receivers};
+  }
+  // What the other side's close(error) said; null if nothing.
+  [[nodiscard]] std::exception_ptr close_error() const { return chan::error_of(core(), opposite); }
+
+ protected:
+  [[nodiscard]] chan::core& core() const {
+    if (core_ == nullptr) throw_usage("this end of a channel is empty: default-constructed, moved from or reset");
+    return *core_;
+  }
+  [[nodiscard]] chan::core* core_or_null() const noexcept { return core_; }
+  void close_with(std::exception_ptr why) { chan::close(core(), Side, std::move(why)); }
+
+ private:
+  static constexpr chan::side opposite = Side == chan::side::writer ? chan::side::reader : chan::side::writer;
+  chan::core* core_ = nullptr;
+};
+
+}  // namespace detail
+
+// The sending end. Copies count; when the last is gone the channel is closed for readers.
+template <channel_element T>
+class writer : public detail::channel_end<chan::side::writer> {
+ public:
+  using value_type = T;
+  writer() = default;
+
+  // Waits until the value is taken or buffered. Not taken: it is left as it was. Cancellation points.
+  send_result send(T&& value, std::source_location where = std::source_location::current()) {
+    detail::outgoing<T> slot(value);
+    return detail::send_status_of(chan::send(core(), slot.address(), where));
+  }
+  send_result send(const T& value, std::source_location where = std::source_location::current())
+    requires std::is_copy_constructible_v<T>
+  {
+    return send(T(value), where);
+  }
+  // Until then at the latest; timed_out if not.
+  send_result send_until(T&& value, std::chrono::steady_clock::time_point when,
+                         std::source_location where = std::source_location::current()) {
+    detail::outgoing<T> slot(value);
+    chan::send_operation op(&core());
+    op.aim(slot.address());
+    return detail::complete_until(op, when, where) ? detail::send_status_of(op.result()) : send_status::timed_out;
+  }
+  template <class Rep, class Period>
+  send_result send_for(T&& value, std::chrono::duration<Rep, Period> time,
+                       std::source_location where = std::source_location::current()) {
+    return send_until(std::move(value), detail::time_after(time), where);
+  }
+  // Never waits; full if it would have to. Not a cancellation point.
+  send_result try_send(T&& value) {
+    detail::outgoing<T> slot(value);
+    return detail::send_status_of(chan::try_send(core(), slot.address()));
+  }
+  send_result try_send(const T& value)
+    requires std::is_copy_constructible_v<T>
+  {
+    return try_send(T(value));
+  }
+
+  // Nothing more will be sent, by any writer. What is buffered, and what waiting senders have, is still received. The error,
+  // if given, is thrown by recv() at the end.
+  void close() { close_with(nullptr); }
+  void close(std::exception_ptr error) { close_with(std::move(error)); }
+
+  // Arms for select: a send, the death of the last reader.
+  [[nodiscard]] send_arm<T> operator<<(T&& value) const { return send_arm<T>(core_or_null(), value); }
+  [[nodiscard]] send_arm<T> operator<<(const T& value) const
+    requires std::is_copy_constructible_v<T>
+  {
+    return send_arm<T>(core_or_null(), std::optional<T>(value));
+  }
+  [[nodiscard]] death_arm operator~() const { return death_arm(core_or_null(), chan::side::writer); }
+  template <class F>
+    requires std::invocable<F>
+  [[nodiscard]] auto on_send(T value, F f) const {
+    return detail::handled_arm(send_arm<T>(core_or_null(), std::optional<T>(std::move(value))), std::move(f));
+  }
+  template <class F>
+    requires std::invocable<F>
+  [[nodiscard]] auto on_death(F f) const {
+    return detail::handled_arm(~*this, std::move(f));
+  }
+
+ private:
+  using detail::channel_end<chan::side::writer>::channel_end;
+  friend struct detail::channel_access;
+};
+
+// The receiving end. Copies share: each element goes to one of them. When the last is gone, sends fail.
+template <channel_element T>
+class reader : public detail::channel_end<chan::side::reader> {
+ public:
+  using value_type = T;
+  reader() = default;
+
+  // Waits for an element. Empty: closed and nothing is left. Throws what close(error) was given. Cancellation points.
+  [[nodiscard]] std::optional<T> recv(std::source_location where = std::source_location::current()) {
+    std::optional<T> received;
+    receive_to(received, where);
+    return received;
+  }
+  // Empty also when the time is up.
+  [[nodiscard]] std::optional<T> recv_until(std::chrono::steady_clock::time_point when,
+                                            std::source_location where = std::source_location::current()) {
+    std::optional<T> received;
+    detail::receive_into(received, [&](void* slot) {
+      chan::receive_operation op(&core());
+      op.aim(slot);
+      if (!detail::complete_until(op, when, where)) return chan::status::would_block;
+      if (op.result() != chan::status::done) throw_if_failed();
+      return op.result();
+    });
+    return received;
+  }
+  template <class Rep, class Period>
+  [[nodiscard]] std::optional<T> recv_for(std::chrono::duration<Rep, Period> time,
+                                          std::source_location where = std::source_location::current()) {
+    return recv_until(detail::time_after(time), where);
+  }
+  // Never waits. Empty: nothing there now, or closed (is_drained() tells). Not a cancellation point.
+  [[nodiscard]] std::optional<T> try_recv() {
+    std::optional<T> received;
+    detail::receive_into(received, [&](void* slot) { return chan::try_receive(core(), slot); });
+    return received;
+  }
+
+  // Closed, and nothing is left: no recv() will return an element any more.
+  [[nodiscard]] bool is_drained() const { return chan::is_drained(core()); }
+
+  // Nothing more will be received, by any reader. What is buffered is dropped, senders get their values back and learn why
+  // from close_error().
+  void close() { close_with(nullptr); }
+  void close(std::exception_ptr error) { close_with(std::move(error)); }
+
+  // Arms for select: a value (assigned to `to` if this arm wins with one), the close or the death of the last writer.
+  [[nodiscard]] receive_arm<T> operator>>(T& to) const
+    requires std::is_move_assignable_v<T>
+  {
+    return receive_arm<T>(core_or_null(), to);
+  }
+  [[nodiscard]] receive_arm<T> operator>>(std::optional<T>& to) const { return receive_arm<T>(core_or_null(), to); }
+  [[nodiscard]] death_arm operator~() const { return death_arm(core_or_null(), chan::side::reader); }
+  // f(T) gets the value; f(std::optional<T>) is also told of the close.
+  template <class F>
+    requires std::invocable<F, T> || std::invocable<F, std::optional<T>>
+  [[nodiscard]] auto on_receive(F f) const {
+    return detail::handled_arm(receive_arm<T>(core_or_null()), std::move(f));
+  }
+  template <class F>
+    requires std::invocable<F>
+  [[nodiscard]] auto on_death(F f) const {
+    return detail::handled_arm(~*this, std::move(f));
+  }
+
+  // for (T& v : reader): until it is closed and empty.
+  class iterator {
+   public:
+    using value_type = T;
+    using difference_type = std::ptrdiff_t;
+    using iterator_category = std::input_iterator_tag;
+    iterator() = default;
+    explicit iterator(reader* from) : from_(from) { ++*this; }
+    T& operator*() const noexcept { return *value_; }
+    T* operator->() const noexcept { return std::addressof(*value_); }
+    iterator& operator++() {
+      value_.reset();
+      from_->receive_to(value_, std::source_location::current());
+      return *this;
+    }
+    void operator++(int) { ++*this; }
+    [[nodiscard]] friend bool operator==(const iterator& i, std::default_sentinel_t) noexcept {
+      return !i.value_.has_value();
+    }
+
+   private:
+    reader* from_ = nullptr;
+    mutable std::optional<T> value_;
+  };
+  [[nodiscard]] iterator begin() { return iterator(this); }
+  [[nodiscard]] std::default_sentinel_t end() const noexcept { return {}; }
+
+ private:
+  using detail::channel_end<chan::side::reader>::channel_end;
+  friend struct detail::channel_access;
+  void receive_to(std::optional<T>& to, std::source_location where) {
+    detail::receive_into(to, [&](void* slot) {
+      const chan::status how = chan::receive(core(), slot, where);
+      if (how != chan::status::done) throw_if_failed();
+      return how;
+    });
+  }
+  void throw_if_failed() {
+    if (std::exception_ptr e = this->close_error()) std::rethrow_exception(std::move(e));
+  }
+};
+
+namespace detail {
+
+struct channel_access {
+  template <class T>
+  static channel_ends<T> make(chan::kind k, std::size_t capacity) {
+    chan::core* c = chan::make(chan::element_of<T>, k, capacity);
+    return {writer<T>(c), reader<T>(c)};
+  }
+};
+
+}  // namespace detail
+
+template <channel_element T>
+channel_ends<T> make_channel(std::size_t capacity) {
+  return detail::channel_access::make<T>(chan::kind::bounded, capacity);
+}
+template <channel_element T>
+channel_ends<T> make_channel(unlimited_t) {
+  return detail::channel_access::make<T>(chan::kind::unlimited, SIZE_MAX);
+}
+template <channel_element T>
+  requires std::is_swappable_v<T>
+channel_ends<T> make_channel(conflated_t) {
+  return detail::channel_access::make<T>(chan::kind::conflated, 1);
+}
+
+}  // namespace weft::inline v1

@@ -1,0 +1,178 @@
+// Values on their way into and out of a channel, and the arms of a select that carry them.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <concepts>
+#include <cstddef>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include <weft/detail/channel_core.hpp>
+#include <weft/select.hpp>
+
+namespace weft::inline v1 {
+namespace detail {
+
+// A value to send, as the core wants it. Refers to the value; it is moved from only if it is taken.
+template <class T>
+class outgoing {
+ public:
+  explicit outgoing(T& value) noexcept : value_(std::addressof(value)) {}
+  [[nodiscard]] void* address() noexcept {
+    if constexpr (chan::is_small<T>) {
+      std::memcpy(&small_, static_cast<const void*>(value_), sizeof(T));
+      return &small_;
+    } else {
+      return value_;
+    }
+  }
+
+ private:
+  struct nothing {};
+  T* value_;
+  [[no_unique_address]] std::conditional_t<chan::is_small<T>, chan::words, nothing> small_;
+};
+
+template <class T>
+[[nodiscard]] T from_words(const chan::words& from) noexcept {
+  std::array<std::byte, sizeof(T)> bytes;
+  std::memcpy(bytes.data(), &from, sizeof(T));
+  return std::bit_cast<T>(bytes);
+}
+
+// Calls receive(slot), which fills the empty optional. It is the slot itself: no move more than the core makes, and so nothing
+// that a throwing move could lose on the way.
+template <class T, class Receive>
+void receive_into(std::optional<T>& received, Receive&& receive) {
+  if constexpr (chan::is_small<T>) {
+    chan::words slot;
+    if (receive(&slot) == chan::status::done) received.emplace(from_words<T>(slot));
+  } else {
+    (void)receive(&received);
+  }
+}
+
+// The same, for an arm: filled now, taken later.
+template <class T>
+class incoming {
+ public:
+  [[nodiscard]] void* address() noexcept { return &slot_; }
+  [[nodiscard]] std::optional<T> take(bool is_there) {
+    if constexpr (chan::is_small<T>) {
+      if (!is_there) return std::nullopt;
+      return from_words<T>(slot_);
+    } else {
+      std::optional<T> taken(std::move(slot_));
+      slot_.reset();
+      return taken;
+    }
+  }
+
+ private:
+  std::conditional_t<chan::is_small<T>, chan::words, std::optional<T>>
+      slot_{};  // an arm may be moved before it is used
+};
+
+// f(std::optional<T>), which is told of a close, and not f(T). A T converts to an optional, so it must also take nullopt;
+// and a generic f, of which that cannot be asked without instantiating it, is an f(T) if it can be.
+template <class F, class T>
+inline constexpr bool takes_optional = [] {
+  if constexpr (std::is_pointer_v<F> || requires { &F::operator(); })
+    return std::invocable<F&, std::optional<T>> && std::invocable<F&, std::nullopt_t>;
+  else
+    return !std::invocable<F&, T>;
+}();
+
+}  // namespace detail
+
+// `w << value` in a select.
+template <class T>
+class send_arm final : public select_arm {
+ public:
+  // Refers to the value, which is moved from if this arm wins.
+  send_arm(chan::core* c, T& value) noexcept : operation_(c), referred_(std::addressof(value)) {}
+  send_arm(chan::core* c, std::optional<T>&& value) : operation_(c), own_(std::move(value)) {}
+
+  [[nodiscard]] wait::arm prepare() override {
+    if (!operation_.enabled()) return {};
+    slot_.emplace(referred_ != nullptr ? *referred_ : *own_);
+    operation_.aim(slot_->address());
+    return {&operation_, &operation_.node()};
+  }
+  [[nodiscard]] bool complete() override { return operation_.result() == chan::status::done; }
+  template <class F>
+  void tell(F& f, bool ok) {
+    if (ok) f();
+  }
+
+ private:
+  chan::send_operation operation_;
+  T* referred_ = nullptr;
+  std::optional<T> own_;
+  std::optional<detail::outgoing<T>> slot_;
+};
+
+// `r >> variable` in a select.
+template <class T>
+class receive_arm final : public select_arm {
+ public:
+  explicit receive_arm(chan::core* c) noexcept : operation_(c) {}
+  receive_arm(chan::core* c, T& to) noexcept : operation_(c), value_(std::addressof(to)) {}
+  receive_arm(chan::core* c, std::optional<T>& to) noexcept : operation_(c), maybe_(std::addressof(to)) {}
+
+  [[nodiscard]] wait::arm prepare() override {
+    if (!operation_.enabled()) return {};
+    operation_.aim(slot_.address());
+    return {&operation_, &operation_.node()};
+  }
+  [[nodiscard]] bool complete() override {
+    const bool ok = operation_.result() == chan::status::done;
+    if (maybe_ != nullptr) {
+      maybe_->reset();
+      if (std::optional<T> taken = take()) maybe_->emplace(std::move(*taken));
+    } else if (value_ != nullptr && ok) {
+      if constexpr (std::is_move_assignable_v<T>) *value_ = *take();
+    }
+    return ok;
+  }
+  [[nodiscard]] std::optional<T> take() { return slot_.take(operation_.result() == chan::status::done); }
+  template <class F>
+  void tell(F& f, bool ok) {
+    if constexpr (!detail::takes_optional<F, T>) {
+      if (ok) std::invoke(f, std::move(*take()));
+    } else {
+      std::invoke(f, take());
+    }
+  }
+
+ private:
+  chan::receive_operation operation_;
+  detail::incoming<T> slot_;
+  T* value_ = nullptr;
+  std::optional<T>* maybe_ = nullptr;
+};
+
+// `~w` and `~r` in a select.
+class death_arm final : public select_arm {
+ public:
+  death_arm(chan::core* c, chan::side watcher) noexcept : operation_(c, watcher) {}
+  [[nodiscard]] wait::arm prepare() override {
+    if (!operation_.enabled()) return {};
+    operation_.aim(nullptr);
+    return {&operation_, &operation_.node()};
+  }
+  [[nodiscard]] bool complete() noexcept override { return false; }
+  template <class F>
+  void tell(F& f, bool) {
+    f();
+  }
+
+ private:
+  chan::death_operation operation_;
+};
+
+}  // namespace weft::inline v1

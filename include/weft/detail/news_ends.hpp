@@ -1,0 +1,193 @@
+// Counted ends of a oneshot, broadcast or watch, and the arms of a select on them.
+#pragma once
+
+#include <chrono>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <source_location>
+#include <type_traits>
+#include <utility>
+
+#include <weft/detail/channel_arms.hpp>
+#include <weft/detail/news_core.hpp>
+#include <weft/detail/task_core.hpp>
+#include <weft/select.hpp>
+#include <weft/timer.hpp>
+
+namespace weft::inline v1 {
+namespace detail {
+
+// Empty when default-constructed or moved from.
+template <chan::side Side>
+class news_end {
+ public:
+  news_end() = default;
+  explicit news_end(chan::news* n) noexcept : news_(n) {}
+  news_end(const news_end& other) noexcept : news_(other.news_) {
+    if (news_ != nullptr) chan::add_end(*news_, Side);
+  }
+  news_end(news_end&& other) noexcept : news_(std::exchange(other.news_, nullptr)) {}
+  news_end& operator=(news_end other) noexcept {
+    std::swap(news_, other.news_);
+    return *this;
+  }
+  ~news_end() {
+    if (news_ != nullptr) chan::drop_end(news_, Side);
+  }
+
+  // Lets go, as the destructor does.
+  void reset() noexcept { *this = news_end(); }
+  // False for an empty handle, whose arms in a select are disabled.
+  [[nodiscard]] explicit operator bool() const noexcept { return news_ != nullptr; }
+
+  [[nodiscard]] bool is_closed() const { return chan::is_closed(news()); }
+  // What close(error) was given; null if nothing.
+  [[nodiscard]] std::exception_ptr close_error() const { return chan::error_of(news()); }
+
+ protected:
+  [[nodiscard]] chan::news& news() const {
+    if (news_ == nullptr) throw_usage("this handle is empty: default-constructed, moved from, used up or reset");
+    return *news_;
+  }
+  [[nodiscard]] chan::news* news_or_null() const noexcept { return news_; }
+
+ private:
+  chan::news* news_ = nullptr;
+};
+
+}  // namespace detail
+
+// `r >> variable` in a select.
+template <class Reader>
+class arrival_arm final : public select_arm {
+ public:
+  using value_type = typename Reader::value_type;
+  explicit arrival_arm(Reader& from) noexcept : from_(&from), operation_(from.source(), chan::side::reader) {}
+  arrival_arm(Reader& from, value_type& to) noexcept : arrival_arm(from) { value_ = std::addressof(to); }
+  arrival_arm(Reader& from, std::optional<value_type>& to) noexcept : arrival_arm(from) { maybe_ = std::addressof(to); }
+
+  [[nodiscard]] wait::arm prepare() override {
+    if (!operation_.enabled()) return {};
+    operation_.aim(from_->seen());
+    return {&operation_, &operation_.node()};
+  }
+  [[nodiscard]] bool complete() override {
+    std::optional<value_type> got = from_->take();
+    const bool ok = got.has_value();
+    if (maybe_ != nullptr) {
+      maybe_->reset();
+      if (ok) maybe_->emplace(std::move(*got));
+    } else if (value_ != nullptr) {
+      if constexpr (std::is_move_assignable_v<value_type>)
+        if (ok) *value_ = std::move(*got);
+    } else if (ok) {
+      got_.emplace(std::move(*got));
+    }
+    return ok;
+  }
+  template <class F>
+  void tell(F& f, bool ok) {
+    if constexpr (detail::takes_optional<F, value_type>) {
+      std::invoke(f, std::move(got_));
+    } else {
+      if (ok) std::invoke(f, std::move(*got_));
+    }
+    got_.reset();
+  }
+
+ private:
+  Reader* from_;
+  chan::news_operation operation_;
+  value_type* value_ = nullptr;
+  std::optional<value_type>* maybe_ = nullptr;
+  std::optional<value_type> got_;
+};
+
+// `~w` in a select: there is no reader.
+class no_reader_arm final : public select_arm {
+ public:
+  explicit no_reader_arm(chan::news* n) noexcept : operation_(n, chan::side::writer) {}
+  [[nodiscard]] wait::arm prepare() noexcept override {
+    if (!operation_.enabled()) return {};
+    return {&operation_, &operation_.node()};
+  }
+  [[nodiscard]] bool complete() noexcept override { return false; }
+  template <class F>
+  void tell(F& f, bool) {
+    f();
+  }
+
+ private:
+  chan::news_operation operation_;
+};
+
+namespace detail {
+
+// Waiting in all its forms, for a Reader with source(), seen(): the version it knows, and take(): what is there beyond it, or
+// nothing.
+template <class Reader, class T>
+class news_reader : public news_end<chan::side::reader> {
+ public:
+  using value_type = T;
+  news_reader() = default;
+
+  // Empty: closed, and nothing is left. Throws what close(error) was given. A cancellation point.
+  [[nodiscard]] std::optional<T> recv(std::source_location where = std::source_location::current()) {
+    chan::wait_for_news(news(), self().seen(), where);
+    std::optional<T> got = self().take();
+    if (!got) throw_if_failed();
+    return got;
+  }
+  // Empty also when the time is up.
+  [[nodiscard]] std::optional<T> recv_until(std::chrono::steady_clock::time_point when,
+                                            std::source_location where = std::source_location::current()) {
+    (void)news();
+    std::optional<T> got;
+    auto receiving = on_receive([&](std::optional<T> v) {
+      if (v)
+        got.emplace(std::move(*v));
+      else
+        throw_if_failed();
+    });
+    timer limit(when);
+    (void)select_call(wait::preference::in_order, where, receiving, limit);
+    return got;
+  }
+  template <class Rep, class Period>
+  [[nodiscard]] std::optional<T> recv_for(std::chrono::duration<Rep, Period> time,
+                                          std::source_location where = std::source_location::current()) {
+    return recv_until(time_after(time), where);
+  }
+  // Never waits. Not a cancellation point.
+  [[nodiscard]] std::optional<T> try_recv() {
+    (void)news();
+    return self().take();
+  }
+
+  // Arms for select. They refer to this handle.
+  [[nodiscard]] arrival_arm<Reader> operator>>(T& to) { return arrival_arm<Reader>(self(), to); }
+  [[nodiscard]] arrival_arm<Reader> operator>>(std::optional<T>& to) { return arrival_arm<Reader>(self(), to); }
+  // f(T) gets the value; f(std::optional<T>) is also told of the close.
+  template <class F>
+    requires std::invocable<F, T> || std::invocable<F, std::optional<T>>
+  [[nodiscard]] auto on_receive(F f) {
+    return handled_arm(arrival_arm<Reader>(self()), std::move(f));
+  }
+
+ protected:
+  explicit news_reader(chan::news* n) noexcept : news_end<chan::side::reader>(n) {}
+
+ private:
+  [[nodiscard]] Reader& self() noexcept { return static_cast<Reader&>(*this); }
+  void throw_if_failed() const {
+    if (std::exception_ptr e = this->close_error()) std::rethrow_exception(std::move(e));
+  }
+};
+
+}  // namespace detail
+}  // namespace weft::inline v1

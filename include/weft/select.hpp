@@ -1,0 +1,225 @@
+// Select: wait for the first of several things, and do exactly that one.
+//
+//   int v = 0;
+//   auto limit = weft::after(50ms);
+//   switch (weft::alt(in >> v, out << 7, ~other, limit).index()) { case 0: … }
+//
+//   weft::select(in.on_receive([](int got) { … }), limit.on_expire([] { … }));
+//
+// prialt prefers earlier arms, alt and select are fair: no ready arm is passed over for ever. An arm of an empty handle is
+// disabled. The handles and variables an arm names must outlive it. Cancellation points, always.
+#pragma once
+
+#include <algorithm>
+#include <concepts>
+#include <cstddef>
+#include <ranges>
+#include <source_location>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <weft/detail/select_core.hpp>
+
+namespace weft::inline v1 {
+
+// What an arm is: something to wait for, and what to do when it has won.
+class select_arm {
+ public:
+  // Called once before each wait; `what` is nullptr if the arm is disabled.
+  [[nodiscard]] virtual wait::arm prepare() = 0;
+  // This one wins when no other is ready (`otherwise`).
+  [[nodiscard]] virtual bool wins_otherwise() const noexcept { return false; }
+  // This arm has won. False: by a close or a death, not by a value or a timer.
+  [[nodiscard]] virtual bool complete() = 0;
+
+ protected:
+  select_arm() = default;
+  select_arm(const select_arm&) = default;
+  select_arm& operator=(const select_arm&) = default;
+  ~select_arm() = default;
+};
+
+// Which arm it was, counted from 0. True: by a value sent or received or a timer. False: its channel was closed or dead.
+class selected {
+ public:
+  constexpr selected(std::size_t index, bool ok) noexcept : index_(index), ok_(ok) {}
+  [[nodiscard]] constexpr std::size_t index() const noexcept { return index_; }
+  [[nodiscard]] constexpr bool ok() const noexcept { return ok_; }
+  [[nodiscard]] constexpr explicit operator bool() const noexcept { return ok_; }
+
+ private:
+  std::size_t index_;
+  bool ok_;
+};
+
+// The arm that wins when no other is ready: the select then does not wait.
+class otherwise_arm final : public select_arm {
+ public:
+  [[nodiscard]] wait::arm prepare() noexcept override { return {}; }
+  [[nodiscard]] bool wins_otherwise() const noexcept override { return true; }
+  [[nodiscard]] bool complete() noexcept override { return true; }
+  template <class F>
+  void tell(F& f, bool) {
+    f();
+  }
+};
+inline otherwise_arm otherwise;
+
+namespace detail {
+
+template <class Arm>
+concept arm = std::derived_from<std::remove_cvref_t<Arm>, select_arm>;
+template <class Range>
+concept arm_range = std::ranges::sized_range<Range> && !arm<Range> &&
+                    (arm<std::ranges::range_reference_t<Range>> ||
+                     std::derived_from<std::remove_pointer_t<std::ranges::range_value_t<Range>>, select_arm>);
+
+template <class... Arms>
+selected select_among(wait::preference p, std::source_location where, Arms&... arms) {
+  const wait::arm table[] = {arms.prepare()...};
+  const std::size_t winner = wait::select(table, p, (arms.wins_otherwise() || ...), where);
+  std::size_t i = 0, index = 0;
+  bool ok = false;
+  bool told = false;
+  const auto complete = [&](auto& a) {
+    if (!told && (winner == wait::nothing_ready ? a.wins_otherwise() : i == winner)) {
+      told = true;
+      index = i;
+      ok = a.complete();
+    }
+    ++i;
+  };
+  (complete(arms), ...);
+  return {index, ok};
+}
+
+template <class Arm>
+select_arm& as_arm(Arm& a) {
+  if constexpr (std::is_pointer_v<Arm>)
+    return *a;
+  else
+    return a;
+}
+
+template <arm_range Range>
+selected select_in(wait::preference p, std::source_location where, Range& arms) {
+  std::vector<wait::arm> table;
+  std::vector<select_arm*> all;
+  table.reserve(std::ranges::size(arms));
+  all.reserve(std::ranges::size(arms));
+  for (auto& a : arms) {
+    all.push_back(&as_arm(a));
+    table.push_back(all.back()->prepare());
+  }
+  const auto nothing = std::ranges::find_if(all, &select_arm::wins_otherwise);
+  std::size_t winner = wait::select(table, p, nothing != all.end(), where);
+  if (winner == wait::nothing_ready) winner = static_cast<std::size_t>(nothing - all.begin());
+  return {winner, all[winner]->complete()};
+}
+
+// An arm that calls f when it has won.
+template <class Arm, class F>
+class handled_arm final : public select_arm {
+ public:
+  handled_arm(Arm a, F f) : arm_(std::move(a)), f_(std::move(f)) {}
+  [[nodiscard]] wait::arm prepare() override { return arm_.prepare(); }
+  [[nodiscard]] bool wins_otherwise() const noexcept override { return arm_.wins_otherwise(); }
+  [[nodiscard]] bool complete() override {
+    const bool ok = arm_.complete();
+    arm_.tell(f_, ok);
+    return ok;
+  }
+
+ private:
+  Arm arm_;
+  F f_;
+};
+
+// Stands for an arm that lives elsewhere.
+template <class Arm>
+class referring_arm final : public select_arm {
+ public:
+  explicit referring_arm(Arm& a) noexcept : arm_(&a) {}
+  [[nodiscard]] wait::arm prepare() override { return arm_->prepare(); }
+  [[nodiscard]] bool complete() override { return arm_->complete(); }
+  template <class F>
+  void tell(F& f, bool) {
+    f();
+  }
+
+ private:
+  Arm* arm_;
+};
+
+template <class Arm>
+class conditional_arm final : public select_arm {
+ public:
+  conditional_arm(bool enabled, Arm a) : arm_(std::move(a)), enabled_(enabled) {}
+  [[nodiscard]] wait::arm prepare() override { return enabled_ ? arm_.prepare() : wait::arm{}; }
+  [[nodiscard]] bool wins_otherwise() const noexcept override { return enabled_ && arm_.wins_otherwise(); }
+  [[nodiscard]] bool complete() override { return arm_.complete(); }
+
+ private:
+  Arm arm_;
+  bool enabled_;
+};
+
+template <class... Arms>
+concept arms = (sizeof...(Arms) > 0) && ((arm<Arms> && ...) || (sizeof...(Arms) == 1 && (arm_range<Arms> && ...)));
+
+template <class... Arms>
+selected select_call(wait::preference p, std::source_location where, Arms&... arms) {
+  if constexpr ((arm_range<Arms> && ...))
+    return select_in(p, where, arms...);
+  else
+    return select_among(p, where, arms...);
+}
+
+}  // namespace detail
+
+// The arm only if the condition holds.
+template <detail::arm Arm>
+[[nodiscard]] detail::conditional_arm<std::remove_cvref_t<Arm>> when(bool condition, Arm&& a) {
+  return {condition, std::forward<Arm>(a)};
+}
+// otherwise, with something to do.
+template <class F>
+  requires std::invocable<F>
+[[nodiscard]] auto on_nothing(F f) {
+  return detail::handled_arm(otherwise_arm(), std::move(f));
+}
+
+// Each takes arms, or one range of arms (or of pointers to arms), and is the `selected` it ends with. Classes only because a
+// function cannot have a place behind a list of arms.
+template <class... Arms>
+class prialt : public selected {
+ public:
+  explicit prialt(Arms&&... arms, std::source_location where = std::source_location::current())
+      : selected(detail::select_call(wait::preference::in_order, where, arms...)) {}
+};
+template <class... Arms>
+  requires detail::arms<Arms...>
+prialt(Arms&&...) -> prialt<Arms...>;
+
+template <class... Arms>
+class alt : public selected {
+ public:
+  explicit alt(Arms&&... arms, std::source_location where = std::source_location::current())
+      : selected(detail::select_call(wait::preference::fair, where, arms...)) {}
+};
+template <class... Arms>
+  requires detail::arms<Arms...>
+alt(Arms&&...) -> alt<Arms...>;
+
+template <class... Arms>
+class select : public selected {
+ public:
+  explicit select(Arms&&... arms, std::source_location where = std::source_location::current())
+      : selected(detail::select_call(wait::preference::fair, where, arms...)) {}
+};
+template <class... Arms>
+  requires detail::arms<Arms...>
+select(Arms&&...) -> select<Arms...>;
+
+}  // namespace weft::inline v1

@@ -1,0 +1,20 @@
+// Streams: tasks joined by channels, and ready-made pieces of them.
+//
+//   namespace st = weft::stream;
+//   auto squares = st::count(0, 100) | st::where([](int i) { return i % 2 == 0; }) | st::map([](int i) { return i * i; });
+//   for (int s : squares) …
+//
+// Each piece has forms, told apart by their arguments: see stream/stage.hpp. Either side's death ends it, an exception travels
+// downstream: see stream/spawn.hpp. One row for each: docs/streams.md.
+#pragma once
+
+#include <weft/stream/elements.hpp>
+#include <weft/stream/groups.hpp>
+#include <weft/stream/parallel.hpp>
+#include <weft/stream/rpc.hpp>
+#include <weft/stream/several.hpp>
+#include <weft/stream/sinks.hpp>
+#include <weft/stream/sources.hpp>
+#include <weft/stream/spawn.hpp>
+#include <weft/stream/stage.hpp>
+#include <weft/stream/timing.hpp>

@@ -1,0 +1,130 @@
+// A value that changes, and readers who want the newest, not each.
+//
+//   auto [out, in] = weft::make_watch(config());             // watch_writer<config>, watch_reader<config>
+//   out.send(reload());
+//   while (std::optional<config> c = in.recv()) …            // waits for a version it has not seen
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <optional>
+#include <utility>
+
+#include <weft/broadcast.hpp>
+#include <weft/detail/news_ends.hpp>
+
+namespace weft::inline v1 {
+
+template <broadcast_element T>
+class watch_reader;
+template <broadcast_element T>
+class watch_writer;
+template <class T>
+struct watch_ends {
+  watch_writer<T> out;
+  watch_reader<T> in;
+};
+// The initial value is version 0 and counts as seen.
+template <broadcast_element T>
+[[nodiscard]] watch_ends<T> make_watch(T initial);
+
+namespace detail {
+
+template <class T>
+[[nodiscard]] const T& watched_value(chan::news& n) noexcept {
+  return *static_cast<T*>(chan::state_of(n));
+}
+
+}  // namespace detail
+
+// Copies count; when the last is gone, readers get the newest value if they have not seen it, and then the end.
+template <broadcast_element T>
+class watch_writer : public detail::news_end<chan::side::writer> {
+  using base = detail::news_end<chan::side::writer>;
+
+ public:
+  using value_type = T;
+  watch_writer() = default;
+
+  // Closed only after close(). Never waits; not a cancellation point.
+  send_result send(T&& value) {
+    chan::news_guard guard(news());
+    if (chan::is_closed(news())) return send_status::closed;
+    using std::swap;
+    swap(*static_cast<T*>(chan::state_of(news())), value);  // the old one dies with the caller's value
+    guard.announce();
+    return send_status::sent;
+  }
+  send_result send(const T& value) { return send(T(value)); }
+  // There will be no other version. The error, if given, is thrown by recv() once the last has been seen.
+  void close(std::exception_ptr error = nullptr) { chan::close(news(), std::move(error)); }
+
+  [[nodiscard]] T get() const {
+    chan::news_guard guard(news());
+    return detail::watched_value<T>(news());
+  }
+  [[nodiscard]] std::uint64_t version() const { return chan::version_of(news()); }
+  // A reader that has seen what is there now.
+  [[nodiscard]] watch_reader<T> subscribe() const {
+    chan::add_end(news(), chan::side::reader);
+    watch_reader<T> r(news_or_null());
+    r.seen_ = version();
+    return r;
+  }
+
+  // For select: there is no reader at the moment.
+  [[nodiscard]] no_reader_arm operator~() const { return no_reader_arm(news_or_null()); }
+
+ private:
+  using base::base;
+  friend watch_ends<T> make_watch<T>(T);
+};
+
+// Remembers which version it has seen; a copy does too.
+template <broadcast_element T>
+class watch_reader : public detail::news_reader<watch_reader<T>, T> {
+  using base = detail::news_reader<watch_reader<T>, T>;
+
+ public:
+  watch_reader() = default;
+
+  // The newest value, new or not; it counts as seen. Never waits; not a cancellation point.
+  [[nodiscard]] T get() {
+    chan::news_guard guard(this->news());
+    seen_ = chan::version_of(this->news());
+    return detail::watched_value<T>(this->news());
+  }
+  // recv() would not wait for a value.
+  [[nodiscard]] bool has_changed() const { return version() > seen_; }
+  [[nodiscard]] std::uint64_t version() const { return chan::version_of(this->news()); }  // of the newest
+  [[nodiscard]] std::uint64_t seen_version() const noexcept { return seen_; }
+
+ private:
+  using base::base;
+  friend base;
+  friend class arrival_arm<watch_reader>;
+  friend class watch_writer<T>;
+  friend watch_ends<T> make_watch<T>(T);
+
+  [[nodiscard]] chan::news* source() const noexcept { return this->news_or_null(); }
+  [[nodiscard]] std::uint64_t seen() const noexcept { return seen_; }
+  [[nodiscard]] std::optional<T> take() {
+    std::optional<T> got;
+    chan::news_guard guard(this->news());
+    const std::uint64_t newest = chan::version_of(this->news());
+    if (newest == seen_) return got;
+    got.emplace(detail::watched_value<T>(this->news()));
+    seen_ = newest;
+    return got;
+  }
+
+  std::uint64_t seen_ = 0;
+};
+
+template <broadcast_element T>
+watch_ends<T> make_watch(T initial) {
+  chan::news* n = chan::make_news_with<T>(std::move(initial));
+  return {watch_writer<T>(n), watch_reader<T>(n)};
+}
+
+}  // namespace weft::inline v1

@@ -1,0 +1,129 @@
+#include "chan/core.hpp"
+
+#include "base/log.hpp"
+#include "wait/fiber_wait.hpp"
+
+namespace weft::inline v1::chan {
+
+using task::wake_reason;
+
+core::core(const element& e, kind k, std::size_t capacity, bool lock_free)
+    : element_(e),
+      capacity_(capacity) {
+  switch (k) {
+    case kind::unlimited: buffer_ = make_unlimited_buffer(e); return;
+    case kind::conflated: buffer_ = make_conflated_buffer(e); return;
+    case kind::bounded: break;
+  }
+  if (capacity == 0) return;
+  if (e.small && lock_free) {
+    auto ring = std::make_unique<fast_ring>(capacity, e.two_words);
+    fast_ = ring.get();
+    buffer_ = std::move(ring);
+  } else {
+    buffer_ = make_bounded_buffer(e, capacity);
+  }
+}
+
+// ---- exchange ------------------------------------------------------------------------------------------------------
+
+// There is room now: the first waiting sender's value goes into it. No sender that came later can take it: their fast path is
+// closed until note_waiters().
+entry* core::refill(const task::parkable* self) noexcept {
+  while (entry* sender = claim_first(side::writer, self)) {
+    try {
+      if (buffer_->push(sender->slot)) {
+        ++buffered_;
+        return sender;
+      }
+    } catch (...) {
+      // The sender's own affair: it tries again and meets the exception itself. The room is for the next one.
+    }
+    tell_to_retry(*sender);
+  }
+  return nullptr;
+}
+
+void core::tell_to_retry(entry& peer) noexcept {
+  peer.admitted = true;
+  peer.who->wake_value = task::wake_value(wake_reason::none, 0);
+  wait::resume(*peer.who);
+}
+
+// ---- close ---------------------------------------------------------------------------------------------------------
+
+void core::claim_all(wait::node*& list, wait::node*& woken) noexcept {
+  while (wait::node* n = list) {
+    wait::unlink(list, *n);
+    if (!wait::claim(*n, wake_reason::data)) continue;
+    static_cast<entry*>(n)->result = status::closed;
+    n->next = woken;
+    woken = n;
+  }
+}
+
+void core::close(side by, std::exception_ptr why) noexcept {
+  wait::node* woken = nullptr;
+  std::unique_ptr<buffer> dropped;
+  lock();
+  if (why != nullptr && errors_[index(by)] == nullptr && !(by == side::writer ? is_closed() : abandoned_))
+    errors_[index(by)] = std::move(why);
+  if (!is_closed()) {
+    closed_.store(true, base::relaxed);
+    if (fast_ != nullptr) fast_->close();
+    // Receivers wait only while there is nothing for them (C1). Senders stay admitted.
+    claim_all(waiters_[index(side::reader)], woken);
+    note_waiters(side::reader);
+    claim_all(watchers_[index(side::reader)], woken);
+  }
+  if (by == side::reader && !abandoned_) {
+    abandoned_ = true;
+    (void)expect_wait(side::writer);  // for good: no receiver gets past the lock any more
+    claim_all(waiters_[index(side::writer)], woken);
+    claim_all(watchers_[index(side::writer)], woken);
+    (fast_ != nullptr ? retired_ : dropped) = std::move(buffer_);
+  }
+  unlock();
+  WEFT_LOG(channel, "channel %p is closed by its %s", static_cast<void*>(this),
+           by == side::writer ? "writer" : "reader");
+  while (woken != nullptr) {
+    wait::node* next = woken->next;  // the node is its owner's as soon as it runs
+    wait::resume(*woken->who);
+    woken = next;
+  }
+}
+
+bool core::drop_end(side s) noexcept {
+  // acq_rel: what was done through the other ends comes before what the last one does now.
+  if (ends_[index(s)].fetch_sub(1, base::acq_rel) != 1) return false;
+  close(s, nullptr);
+  // acq_rel: the other side's close comes before the delete.
+  return sides_.fetch_sub(1, base::acq_rel) == 1;
+}
+
+// ---- questions -----------------------------------------------------------------------------------------------------
+
+bool core::is_drained() noexcept {
+  base::lock_guard guard(lock_);
+  if (!is_closed()) return false;
+  return (buffer_ == nullptr || buffer_->size() == 0) && waiters_[index(side::writer)] == nullptr;
+}
+
+std::exception_ptr core::error_of(side by) noexcept {
+  base::lock_guard guard(lock_);
+  return errors_[index(by)];
+}
+
+counts core::count() noexcept {
+  base::lock_guard guard(lock_);
+  counts c;
+  // In this order: what is received while we look must not seem to come from nowhere.
+  c.received = handed_over_ + (fast_ != nullptr ? fast_->received() : taken_);
+  c.sent = handed_over_ + (fast_ != nullptr ? fast_->sent() : buffered_);
+  c.size = buffer_ != nullptr ? buffer_->size() : 0;
+  for (const wait::node* n = waiters_[index(side::writer)]; n != nullptr; n = n->next) ++c.waiting_senders;
+  for (const wait::node* n = waiters_[index(side::reader)]; n != nullptr; n = n->next) ++c.waiting_receivers;
+  return c;
+}
+
+}  // namespace weft::inline v1::chan

@@ -1,0 +1,197 @@
+// A channel: a lock, a buffer, who waits, how many ends there are. No type of the elements.
+//
+// C1. Receivers wait only while nothing is buffered and no sender waits; senders only while the buffer is full (or there is
+//     none) and no receiver waits. Both are looked at under the lock, so order is FIFO.       test chan/fifo_*, model/channel
+// C2. A value moves once: after the claim decided, outside the lock when it goes from frame to frame.   model/channel
+// C3. The claim admits (LS-C1): a send is admitted when it claims a receiver, takes room in the buffer, or is published while
+//     open. Close happens under the lock.                                                      model/channel_close
+// C4. The core goes when both sides are gone; an operation runs through a live end, so it outlives every operation.
+#pragma once
+
+#include <exception>
+#include <memory>
+#include <source_location>
+
+#include "base/atomic.hpp"
+#include "base/lock.hpp"
+#include "chan/buffer.hpp"
+#include "chan/fast_ring.hpp"
+#include "wait/fiber_wait.hpp"
+#include <weft/detail/channel_core.hpp>
+
+namespace weft::inline v1::chan {
+
+class core {
+ public:
+  core(const element& e, kind k, std::size_t capacity, bool lock_free);
+  core(const core&) = delete;
+  core& operator=(const core&) = delete;
+
+  void lock() noexcept { lock_.acquire(); }
+  void unlock() noexcept { lock_.release(); }
+
+  // --- ends -----------------------------------------------------------------------------------------------------
+  void add_end(side s) noexcept { ends_[index(s)].fetch_add(1, base::relaxed); }
+  // True: the caller held the last end of both sides and deletes the core.
+  [[nodiscard]] bool drop_end(side s) noexcept;
+  void close(side by, std::exception_ptr why) noexcept;
+
+  // --- operations without the lock ---------------------------------------------------------------------------------
+  [[nodiscard]] bool send_quickly(const void* slot) noexcept {
+    return fast_ != nullptr && fast_->try_send(*static_cast<const words*>(slot));
+  }
+  [[nodiscard]] bool receive_quickly(void* slot) noexcept {
+    return fast_ != nullptr && fast_->try_receive(*static_cast<words*>(slot));
+  }
+
+  // --- operations with the lock --------------------------------------------------------------------------------------
+  // `self` is never its own peer (a select may send and receive on one channel). May throw what a move throws; then nothing
+  // has changed.
+  [[nodiscard]] attempt send(void* slot, bool admitted, const task::parkable* self);
+  [[nodiscard]] attempt receive(void* slot, const task::parkable* self);
+  // Before an entry is published: closes the fast path of the other side. True: it had one, so try once more.
+  [[nodiscard]] bool expect_wait(side s) noexcept;
+  void publish(side s, entry& e) noexcept { wait::link_last(waiters_[index(s)], e); }
+  void unpublish(side s, entry& e) noexcept {
+    wait::unlink(waiters_[index(s)], e);
+    note_waiters(s);
+  }
+  [[nodiscard]] bool is_dead(side watcher) const noexcept { return watcher == side::writer ? abandoned_ : is_closed(); }
+  void publish_watcher(side s, entry& e) noexcept { wait::link_last(watchers_[index(s)], e); }
+  void unpublish_watcher(side s, entry& e) noexcept { wait::unlink(watchers_[index(s)], e); }
+
+  // --- after the lock: the other half of an exchange -----------------------------------------------------------------
+  void settle_send(void* slot, const attempt& a) {
+    if (a.peer != nullptr) exchange(slot, a.peer->slot, *a.peer);
+  }
+  void settle_receive(void* slot, const attempt& a) {
+    if (a.peer == nullptr) return;
+    if (a.buffered)
+      tell_done(*a.peer);
+    else
+      exchange(a.peer->slot, slot, *a.peer);
+  }
+
+  // --- questions -------------------------------------------------------------------------------------------------------
+  [[nodiscard]] bool is_closed() const noexcept { return closed_.load(base::relaxed); }
+  [[nodiscard]] bool is_drained() noexcept;
+  [[nodiscard]] std::exception_ptr error_of(side by) noexcept;
+  [[nodiscard]] counts count() noexcept;
+  [[nodiscard]] std::size_t capacity() const noexcept { return capacity_; }
+
+ private:
+  static constexpr int index(side s) noexcept { return static_cast<int>(s); }
+  [[nodiscard]] entry* claim_first(side s, const task::parkable* self) noexcept;
+  // Claims all of a list as closed and links them after `woken`.
+  static void claim_all(wait::node*& list, wait::node*& woken) noexcept;
+  [[nodiscard]] entry* refill(const task::parkable* self) noexcept;
+  void note_waiters(side s) noexcept;
+  void exchange(void* from, void* to, entry& peer);
+  static void tell_done(entry& peer) noexcept;
+  static void tell_to_retry(entry& peer) noexcept;
+
+  base::lock lock_;
+  const element& element_;
+  const std::size_t capacity_;
+  std::unique_ptr<buffer> buffer_;  // nullptr: rendezvous, or abandoned
+  fast_ring* fast_ = nullptr;  // the buffer, if it can be used without the lock
+  std::unique_ptr<buffer> retired_;  // keeps the fast ring alive for those still inside
+  wait::node* waiters_[2] = {};  // senders, receivers
+  wait::node* watchers_[2] = {};  // writers that watch for the last reader, readers that watch for the close
+  base::atomic<bool> closed_{false};  // written under the lock
+  bool abandoned_ = false;  // no reader will ever take anything
+  std::exception_ptr errors_[2];
+  std::uint64_t buffered_ = 0, taken_ = 0, handed_over_ = 0;
+  base::atomic<std::uint32_t> ends_[2] = {1, 1};
+  base::atomic<std::uint32_t> sides_{2};
+};
+
+// ---- what every operation goes through: inline, a rendezvous is a hundred nanoseconds ----------------------------------
+
+// The first waiter of that side that is still to be had. Under the lock nobody is half-parked; a waiter claimed by somebody
+// else (cancelled, another arm of its select) is stale and finds its node unlinked when it comes for it.
+inline entry* core::claim_first(side s, const task::parkable* self) noexcept {
+  wait::node*& list = waiters_[index(s)];
+  for (wait::node* n = list; n != nullptr;) {
+    wait::node* candidate = std::exchange(n, n->next);
+    if (candidate->who == self) continue;  // its claim would be refused (PARKING): spares the detour
+    wait::unlink(list, *candidate);
+    if (!base::check<"channel.claim">(!wait::claim(*candidate, task::wake_reason::data)))
+      return static_cast<entry*>(candidate);
+  }
+  return nullptr;
+}
+
+// If nobody of that side waits any more, its fast path is open again.
+inline void core::note_waiters(side s) noexcept {
+  if (fast_ == nullptr || waiters_[index(s)] != nullptr || abandoned_) return;
+  if (s == side::writer)
+    fast_->clear_senders_wait();
+  else
+    fast_->clear_receivers_wait();
+}
+
+inline bool core::expect_wait(side s) noexcept {
+  if (fast_ == nullptr) return false;
+  if (s == side::writer)
+    fast_->set_senders_wait();
+  else
+    fast_->set_receivers_wait();
+  return true;
+}
+
+inline attempt core::send(void* slot, bool admitted, const task::parkable* self) {
+  if (abandoned_ || base::check<"channel.send.closed">(is_closed() && !admitted)) return {status::closed};
+  if (waiters_[index(side::reader)] != nullptr) {
+    entry* receiver = claim_first(side::reader, self);
+    note_waiters(side::reader);
+    if (receiver != nullptr) {
+      ++handed_over_;
+      return {status::done, receiver};
+    }
+  }
+  if (buffer_ == nullptr || !buffer_->push(slot)) return {};
+  ++buffered_;
+  return {status::done};
+}
+
+inline attempt core::receive(void* slot, const task::parkable* self) {
+  if (abandoned_) return {status::closed};
+  const bool from_buffer = buffer_ != nullptr && buffer_->pop(slot);
+  if (from_buffer) ++taken_;
+  entry* sender = nullptr;
+  if (waiters_[index(side::writer)] != nullptr) {
+    sender = from_buffer ? refill(self) : claim_first(side::writer, self);
+    note_waiters(side::writer);
+  }
+  if (from_buffer) return {status::done, sender, true};
+  if (sender == nullptr) return {is_closed() ? status::closed : status::would_block};
+  ++handed_over_;
+  return {status::done, sender};
+}
+
+inline void core::tell_done(entry& peer) noexcept {
+  peer.result = status::done;
+  wait::resume(*peer.who);
+}
+
+// From the sender's frame to the receiver's, of whom `peer` is the one that was claimed. If the move throws, the mover gets the
+// exception and the peer looks again.
+inline void core::exchange(void* from, void* to, entry& peer) {
+  if (element_.small) {
+    *static_cast<words*>(to) = *static_cast<words*>(from);
+  } else {
+    try {
+      element_.deliver(to, from);
+    } catch (...) {
+      lock();
+      --handed_over_;
+      unlock();
+      tell_to_retry(peer);
+      throw;
+    }
+  }
+  tell_done(peer);
+}
+
+}  // namespace weft::inline v1::chan

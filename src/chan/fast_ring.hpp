@@ -1,0 +1,180 @@
+// A ring of small elements that senders and receivers use without the channel's lock while nobody has to wait.
+//
+//  tail word:  position << 3 | senders wait << 2 | receivers wait << 1 | closed      head word:  position << 1 | senders wait
+//  slot n:     turn = 2n free for position n · 2n+1 holds it · 2(n + slots) free for the next lap
+//
+// Q1. A position is given to one sender and to one receiver: each by a CAS of the whole word.          model/channel_ring
+// Q2. Once a flag is set the CAS of that side fails and it takes the lock. So a receiver that has set its flag and then finds
+//     the ring empty may park: nothing can be sent past it. Mirror: a sender that finds it full; it stops the other senders
+//     too, so that none takes the room that a receiver makes for it.                                   model/channel_ring
+// Q3. A position that is taken and not yet written counts as not empty: who needs it waits for those few instructions. So
+//     close cannot hide an admitted send.                                                              model/channel_close
+// Q4. turn orders the element: written before its release, read after the acquire, and back.           model/channel_ring
+//
+// Rejected: two counters beside the positions for waiters (a store-load fence on every operation instead of none).
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <memory>
+
+#include "base/atomic.hpp"
+#include "base/backoff.hpp"
+#include "base/cache_line.hpp"
+#include "base/mutation.hpp"
+#include "chan/buffer.hpp"
+
+namespace weft::inline v1::chan {
+
+class fast_ring final : public buffer {
+ public:
+  fast_ring(std::size_t capacity, bool two_words)
+      : capacity_(capacity),
+        slots_(std::bit_ceil(capacity)),
+        first_(std::make_unique<slot[]>(slots_)),
+        second_(two_words ? std::make_unique<base::plain<std::uint64_t>[]>(slots_) : nullptr) {
+    for (std::uint64_t i = 0; i < slots_; ++i) first_[i].turn.store(2 * i, base::relaxed);
+  }
+
+  // --- without the lock ---------------------------------------------------------------------------------------------
+  // False: take the lock and look there.
+  [[nodiscard]] bool try_send(const words& w) noexcept {
+    std::uint64_t tail = tail_.load(base::relaxed);
+    for (;;) {
+      if (base::check<"fast_ring.send.flags">((tail & tail_flags) != 0)) return false;
+      if (!has_room(tail >> tail_shift)) return false;
+      if (advance(tail_, tail, std::uint64_t{1} << tail_shift)) break;
+    }
+    write(tail >> tail_shift, w);
+    return true;
+  }
+  [[nodiscard]] bool try_receive(words& w) noexcept {
+    std::uint64_t head = head_.load(base::relaxed);
+    for (;;) {
+      if (base::check<"fast_ring.receive.flags">((head & senders_wait) != 0)) return false;
+      if (!holds(head >> head_shift)) return false;
+      if (advance(head_, head, std::uint64_t{1} << head_shift)) break;
+    }
+    read(head >> head_shift, w);
+    return true;
+  }
+
+  // --- with the lock: the other side's fast path may still be at work ---------------------------------------------
+  bool push(void* sent) override {
+    base::backoff b;
+    std::uint64_t tail = tail_.load(base::relaxed);
+    for (;;) {
+      const std::uint64_t position = tail >> tail_shift;
+      // acquire pairs with the release in advance(): see has_room().
+      const std::uint64_t head = head_.load(base::acquire) >> head_shift;
+      // A head beyond the position: it was sent to and received from since the tail was read, so nothing is known.
+      if (position >= head && position - head >= capacity_) return false;
+      if (has_room(position)) {
+        if (!advance(tail_, tail, std::uint64_t{1} << tail_shift)) continue;
+        write(position, *static_cast<words*>(sent));
+        return true;
+      }
+      b.pause();  // Q3: somebody is reading it right now
+      tail = tail_.load(base::relaxed);
+    }
+  }
+  bool pop(void* received) override {
+    base::backoff b;
+    std::uint64_t head = head_.load(base::relaxed);
+    for (;;) {
+      const std::uint64_t position = head >> head_shift;
+      // relaxed: which element it is, `turn` tells. The position itself cannot be missed: a receiver that means to park has
+      // set its flag in this very word.
+      if (position == tail_.load(base::relaxed) >> tail_shift) return false;
+      if (holds(position)) {
+        if (!advance(head_, head, std::uint64_t{1} << head_shift)) continue;
+        read(position, *static_cast<words*>(received));
+        return true;
+      }
+      b.pause();  // Q3: somebody is writing it right now
+      head = head_.load(base::relaxed);
+    }
+  }
+  [[nodiscard]] std::size_t size() const noexcept override {
+    const std::uint64_t head = head_.load(base::relaxed) >> head_shift;
+    const std::uint64_t tail = tail_.load(base::relaxed) >> tail_shift;
+    // Between the two loads much may have been sent and received.
+    return tail > head ? std::min(static_cast<std::size_t>(tail - head), capacity_) : 0;
+  }
+  // Each under the lock. relaxed: the flag and the position it is compared with are one word (Q2); nothing else is published.
+  void set_receivers_wait() noexcept {
+    base::step<"fast_ring.receivers_wait">([&] { tail_.fetch_or(receivers_wait, base::relaxed); });
+  }
+  void clear_receivers_wait() noexcept {
+    if ((tail_.load(base::relaxed) & receivers_wait) != 0) tail_.fetch_and(~receivers_wait, base::relaxed);
+  }
+  void set_senders_wait() noexcept {
+    base::step<"fast_ring.senders_wait">([&] { tail_.fetch_or(earlier_senders, base::relaxed); });
+    base::step<"fast_ring.stop_receivers">([&] { head_.fetch_or(senders_wait, base::relaxed); });
+  }
+  void clear_senders_wait() noexcept {
+    if ((head_.load(base::relaxed) & senders_wait) == 0) return;
+    head_.fetch_and(~senders_wait, base::relaxed);
+    tail_.fetch_and(~earlier_senders, base::relaxed);
+  }
+  void close() noexcept {
+    base::step<"fast_ring.close">([&] { tail_.fetch_or(closed, base::relaxed); });
+  }
+
+  [[nodiscard]] std::uint64_t sent() const noexcept { return tail_.load(base::relaxed) >> tail_shift; }
+  [[nodiscard]] std::uint64_t received() const noexcept { return head_.load(base::relaxed) >> head_shift; }
+
+ private:
+  static constexpr std::uint64_t closed = 1;
+  static constexpr std::uint64_t receivers_wait = 2;
+  static constexpr std::uint64_t earlier_senders = 4;
+  static constexpr std::uint64_t tail_flags = closed | receivers_wait | earlier_senders;
+  static constexpr int tail_shift = 3;
+  static constexpr std::uint64_t senders_wait = 1;
+  static constexpr int head_shift = 1;
+
+  struct slot {
+    base::atomic<std::uint64_t> turn{0};
+    base::plain<std::uint64_t> word{0};
+  };
+
+  // release pairs with the acquire of head_ in has_room(): what a receiver did before is seen by the sender it made room for.
+  static bool advance(base::atomic<std::uint64_t>& word, std::uint64_t& seen, std::uint64_t by) noexcept {
+    return word.compare_exchange_weak(seen, seen + by, base::release, base::relaxed);
+  }
+  [[nodiscard]] slot& slot_of(std::uint64_t position) const noexcept { return first_[position & (slots_ - 1)]; }
+
+  [[nodiscard]] bool has_room(std::uint64_t position) const noexcept {
+    // With as many slots as capacity, a free slot is room.
+    if (slots_ != capacity_ && position - (head_.load(base::acquire) >> head_shift) >= capacity_) return false;
+    // Pairs with the release in read(): the last element has been copied out (Q4).
+    return slot_of(position).turn.load(base::order<"fast_ring.room">(base::acquire)) == 2 * position;
+  }
+  [[nodiscard]] bool holds(std::uint64_t position) const noexcept {
+    // Pairs with the release in write() (Q4).
+    return slot_of(position).turn.load(base::order<"fast_ring.holds">(base::acquire)) == 2 * position + 1;
+  }
+  void write(std::uint64_t position, const words& w) noexcept {
+    slot& s = slot_of(position);
+    s.word = w.word[0];
+    if (second_ != nullptr) second_[position & (slots_ - 1)] = w.word[1];
+    // Publishes the element; pairs with the acquire in holds().
+    s.turn.store(2 * position + 1, base::order<"fast_ring.write">(base::release));
+  }
+  void read(std::uint64_t position, words& w) noexcept {
+    slot& s = slot_of(position);
+    w.word[0] = s.word;
+    if (second_ != nullptr) w.word[1] = second_[position & (slots_ - 1)];
+    // The slot is free; pairs with the acquire in has_room().
+    s.turn.store(2 * (position + slots_), base::order<"fast_ring.read">(base::release));
+  }
+
+  const std::size_t capacity_;
+  const std::size_t slots_;
+  const std::unique_ptr<slot[]> first_;
+  const std::unique_ptr<base::plain<std::uint64_t>[]> second_;
+  alignas(base::cache_line) base::atomic<std::uint64_t> tail_{0};
+  alignas(base::cache_line) base::atomic<std::uint64_t> head_{0};
+};
+
+}  // namespace weft::inline v1::chan

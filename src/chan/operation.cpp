@@ -1,0 +1,276 @@
+// A channel's operations: as waits of their own, and as arms of a select.
+#include "chan/core.hpp"
+#include "sched/environment.hpp"
+#include "wait/fiber_wait.hpp"
+#include <weft/errors.hpp>
+
+namespace weft::inline v1::chan {
+
+void operation::lock() noexcept { channel_->lock(); }
+void operation::unlock() noexcept { channel_->unlock(); }
+
+// ---- send -----------------------------------------------------------------------------------------------------------
+
+bool send_operation::try_complete() noexcept {
+  if (!channel_->send_quickly(entry_.slot)) return false;
+  entry_.result = status::done;
+  return true;
+}
+
+void send_operation::freeze() noexcept { (void)channel_->expect_wait(side::writer); }
+
+bool send_operation::try_locked() noexcept {
+  try {
+    pending_ = channel_->send(entry_.slot, entry_.admitted, nullptr);
+    return pending_.how != status::would_block;
+  } catch (...) {
+    failed_ = std::current_exception();
+    return true;
+  }
+}
+
+bool send_operation::publish(wait::node& n) noexcept {
+  if (channel_->expect_wait(side::writer)) {
+    pending_ = channel_->send(entry_.slot, entry_.admitted, n.who);  // small elements: it does not throw
+    if (pending_.how != status::would_block) {
+      channel_->unpublish(side::writer, entry_);  // takes the announcement back
+      return false;
+    }
+  }
+  channel_->publish(side::writer, entry_);
+  return true;
+}
+
+void send_operation::unpublish(wait::node&) noexcept { channel_->unpublish(side::writer, entry_); }
+
+void send_operation::settle() {
+  if (failed_ != nullptr) std::rethrow_exception(std::exchange(failed_, nullptr));
+  entry_.result = pending_.how;
+  channel_->settle_send(entry_.slot, pending_);
+}
+
+// ---- receive --------------------------------------------------------------------------------------------------------
+
+bool receive_operation::try_complete() noexcept {
+  if (!channel_->receive_quickly(entry_.slot)) return false;
+  entry_.result = status::done;
+  return true;
+}
+
+void receive_operation::freeze() noexcept { (void)channel_->expect_wait(side::reader); }
+
+bool receive_operation::try_locked() noexcept {
+  try {
+    pending_ = channel_->receive(entry_.slot, nullptr);
+    return pending_.how != status::would_block;
+  } catch (...) {
+    failed_ = std::current_exception();
+    return true;
+  }
+}
+
+bool receive_operation::publish(wait::node& n) noexcept {
+  if (channel_->expect_wait(side::reader)) {
+    pending_ = channel_->receive(entry_.slot, n.who);  // small elements: it does not throw
+    if (pending_.how != status::would_block) {
+      channel_->unpublish(side::reader, entry_);  // takes the announcement back
+      return false;
+    }
+  }
+  channel_->publish(side::reader, entry_);
+  return true;
+}
+
+void receive_operation::unpublish(wait::node&) noexcept { channel_->unpublish(side::reader, entry_); }
+
+void receive_operation::settle() {
+  if (failed_ != nullptr) std::rethrow_exception(std::exchange(failed_, nullptr));
+  entry_.result = pending_.how;
+  channel_->settle_receive(entry_.slot, pending_);
+}
+
+// ---- death ---------------------------------------------------------------------------------------------------------
+
+bool death_operation::try_locked() noexcept {
+  if (!channel_->is_dead(watcher_)) return false;
+  entry_.result = status::closed;
+  return true;
+}
+
+bool death_operation::publish(wait::node&) noexcept {
+  channel_->publish_watcher(watcher_, entry_);
+  return true;
+}
+
+void death_operation::unpublish(wait::node&) noexcept { channel_->unpublish_watcher(watcher_, entry_); }
+
+// ---- what the templates call -----------------------------------------------------------------------------------------
+
+namespace {
+
+template <class Operation>
+status complete(Operation& op, std::source_location where) {
+  if (wait::fiber_wait(op, op.node(), {.interruptible = true, .where = where}) == wait::outcome::cancelled)
+    wait::throw_cancelled();
+  return op.result();
+}
+
+// Outside threads, cancelled tasks, spent budgets, and whoever has to look again.
+template <class Operation>
+[[gnu::noinline]] status complete_slowly(core& c, void* slot, bool admitted, std::source_location where) {
+  Operation op(&c);
+  op.aim(slot, admitted);
+  return complete(op, where);
+}
+
+// One wait of a task for one operation: what park_locked() needs of a waitable, and no more.
+template <side Side>
+class single_wait {
+ public:
+  single_wait(core& c, void* slot) noexcept : channel_(c) { entry_.slot = slot; }
+  bool publish(wait::node& n) noexcept {
+    if (channel_.expect_wait(Side)) {
+      pending_ = attempt_on(channel_, n.who);
+      if (pending_.how != status::would_block) {
+        channel_.unpublish(Side, entry_);  // takes the announcement back
+        return false;
+      }
+    }
+    channel_.publish(Side, entry_);
+    return true;
+  }
+  void unpublish(wait::node&) noexcept { channel_.unpublish(Side, entry_); }
+  void lock() noexcept { channel_.lock(); }
+  void unlock() noexcept { channel_.unlock(); }
+
+  [[nodiscard]] entry& waiting() noexcept { return entry_; }
+  [[nodiscard]] status settle() {
+    if constexpr (Side == side::writer)
+      channel_.settle_send(entry_.slot, pending_);
+    else
+      channel_.settle_receive(entry_.slot, pending_);
+    return pending_.how;
+  }
+
+ private:
+  attempt attempt_on(core& c, const task::parkable* self) noexcept {  // small elements: it does not throw
+    if constexpr (Side == side::writer)
+      return c.send(entry_.slot, false, self);
+    else
+      return c.receive(entry_.slot, self);
+  }
+  core& channel_;
+  entry entry_;
+  attempt pending_;
+};
+
+// With the lock held: the operation cannot complete now.
+template <class Operation, side Side>
+[[gnu::noinline]] status park(sched::worker& on, core& c, void* slot, std::source_location where) {
+  task::record& self = *on.current();
+  wait::check_may_suspend(1, where);
+  wait::note_site(self, Side == side::writer ? "send" : "receive", &c, where);
+  single_wait<Side> w(c, slot);
+  switch (wait::detail::park_locked(on, self, w, w.waiting(), self.shields == 0 && !on.is_unwinding())) {
+    case wait::detail::round::settle: return w.settle();
+    case wait::detail::round::completed: return w.waiting().result;
+    case wait::detail::round::cancelled: wait::throw_cancelled();
+    case wait::detail::round::again: break;
+  }
+  return complete_slowly<Operation>(c, slot, w.waiting().admitted, where);
+}
+
+// The running task, if it may go on without a look at cancellation and budget.
+inline sched::worker* undisturbed() noexcept {
+  sched::worker* on = sched::this_worker();
+  if (on == nullptr || on->current() == nullptr) [[unlikely]]
+    return nullptr;
+  if ((on->current()->word.peek() & task::state_word::cancel_requested) != 0) [[unlikely]]
+    return nullptr;
+  return on->spend_budget() ? on : nullptr;
+}
+
+template <class Operation>
+status attempt_once(core& c, void* slot) {
+  Operation op(&c);
+  op.aim(slot);
+  if (op.try_complete()) return op.result();
+  c.lock();
+  const bool completed = op.try_locked();
+  c.unlock();
+  if (!completed) return status::would_block;
+  op.settle();
+  return op.result();
+}
+
+[[gnu::noinline]] status send_locked(sched::worker& on, core& c, void* slot, std::source_location where) {
+  attempt a;
+  c.lock();
+  try {
+    a = c.send(slot, false, nullptr);
+  } catch (...) {
+    c.unlock();
+    throw;
+  }
+  if (a.how == status::would_block) return park<send_operation, side::writer>(on, c, slot, where);
+  c.unlock();
+  c.settle_send(slot, a);
+  return a.how;
+}
+
+[[gnu::noinline]] status receive_locked(sched::worker& on, core& c, void* slot, std::source_location where) {
+  attempt a;
+  c.lock();
+  try {
+    a = c.receive(slot, nullptr);
+  } catch (...) {
+    c.unlock();
+    throw;
+  }
+  if (a.how == status::would_block) return park<receive_operation, side::reader>(on, c, slot, where);
+  c.unlock();
+  c.settle_receive(slot, a);
+  return a.how;
+}
+
+}  // namespace
+
+status send(core& c, void* slot, std::source_location where) {
+  sched::worker* on = undisturbed();
+  if (on == nullptr) [[unlikely]]
+    return complete_slowly<send_operation>(c, slot, false, where);
+  if (c.send_quickly(slot)) return status::done;
+  return send_locked(*on, c, slot, where);
+}
+
+status receive(core& c, void* slot, std::source_location where) {
+  sched::worker* on = undisturbed();
+  if (on == nullptr) [[unlikely]]
+    return complete_slowly<receive_operation>(c, slot, false, where);
+  if (c.receive_quickly(slot)) return status::done;
+  return receive_locked(*on, c, slot, where);
+}
+
+status try_send(core& c, void* value) { return attempt_once<send_operation>(c, value); }
+status try_receive(core& c, void* target) { return attempt_once<receive_operation>(c, target); }
+
+core* make(const element& e, kind k, std::size_t capacity) {
+  constexpr std::size_t most = std::size_t{1} << 40;
+  if (k == kind::bounded && capacity > most)
+    weft::detail::throw_usage("a channel's capacity is at most 2^40; weft::unlimited has no limit");
+  static const bool always_lock = sched::flag_from_environment("WEFT_CHAN_NO_LOCKFREE");
+  return new core(e, k, capacity, !always_lock);
+}
+void add_end(core& c, side s) noexcept { c.add_end(s); }
+void drop_end(core* c, side s) noexcept {
+  if (c->drop_end(s)) delete c;
+}
+
+void close(core& c, side by, std::exception_ptr why) noexcept { c.close(by, std::move(why)); }
+bool is_closed(core& c) noexcept { return c.is_closed(); }
+bool is_drained(core& c) noexcept { return c.is_drained(); }
+std::exception_ptr error_of(core& c, side by) noexcept { return c.error_of(by); }
+counts counts_of(core& c) noexcept { return c.count(); }
+std::size_t capacity_of(const core& c) noexcept { return c.capacity(); }
+
+}  // namespace weft::inline v1::chan

@@ -1,0 +1,37 @@
+#include "base/clock.hpp"
+#include "sched/scheduler.hpp"
+#include "time/wheel.hpp"
+
+namespace weft::inline v1::time {
+
+void timer_operation::prepare() noexcept {
+  sched::worker* on = sched::this_worker();
+  const bool in_task = on != nullptr && on->current() != nullptr;
+  wheel_ = in_task ? static_cast<wheel*>(&on->timers()) : nullptr;
+  scheduler_ = in_task ? &on->owner() : nullptr;
+}
+
+bool timer_operation::try_complete() noexcept { return base::now() >= entry_.deadline; }
+
+bool timer_operation::publish(wait::node&) noexcept {
+  if (wheel_ == nullptr) return true;
+  wheel_->insert(entry_);
+  // If this worker gets stuck, somebody else must know of the deadline.
+  scheduler_->ensure_watched();
+  return true;
+}
+
+void timer_operation::unpublish(wait::node&) noexcept {
+  if (wheel_ != nullptr) wheel_->remove(entry_);
+}
+void timer_operation::lock() noexcept {
+  if (wheel_ != nullptr) wheel_->lock();
+}
+void timer_operation::unlock() noexcept {
+  if (wheel_ != nullptr) wheel_->unlock();
+}
+std::uintptr_t timer_operation::order_key() const noexcept {
+  return wheel_ != nullptr ? reinterpret_cast<std::uintptr_t>(wheel_) : reinterpret_cast<std::uintptr_t>(this);
+}
+
+}  // namespace weft::inline v1::time

@@ -1,0 +1,148 @@
+// Select over two channels: against sends, other selects, closes and cancellation (src/wait/select.cpp).
+// sources: chan/core.cpp chan/operation.cpp chan/buffer.cpp sched/environment.cpp wait/select.cpp wait/fiber_wait.cpp wait/thread_waiter.cpp wait/join.cpp wait/errors.cpp task/state.cpp sched/reference.cpp
+// abstract lock
+// abstract scheduler
+//
+// E1. Exactly one arm completes, and its peer's operation with it.
+// E2. The losers have left no trace.
+// E3. Overlapping selects do not deadlock, in whatever order they name the channels.
+#include "channel.hpp"
+#include <weft/detail/channel_arms.hpp>
+#include <weft/select.hpp>
+
+using namespace model;
+using explore::join_all;
+using explore::thread;
+
+namespace {
+
+using receive_arm = weft::receive_arm<u64>;
+using send_arm = weft::send_arm<u64>;
+
+// Receives from whichever channel has something.
+u64 receive_either(channel& a, channel& b, bool b_first) {
+  u64 v = 0;
+  receive_arm from_a(&a.core, v), from_b(&b.core, v);
+  const weft::selected s =
+      b_first ? weft::selected(weft::prialt(from_b, from_a)) : weft::selected(weft::prialt(from_a, from_b));
+  return s.ok() ? v : 0;
+}
+
+}  // namespace
+
+// req: CC-11 LS-F4
+MODEL_TEST(select_against_two_senders) {
+  channel a(0), b(0);
+  u64 got = 0;
+  status sent[2] = {};
+  fiber selector([&] {
+    got = receive_either(a, b, false);
+    (got == 1 ? a : b).abandon();
+    (got == 1 ? b : a).abandon();
+  });
+  fiber to_a([&] { sent[0] = a.send(1); });
+  fiber to_b([&] { sent[1] = b.send(2); });
+  join_all();
+  model_assert((sent[0] == status::done) == (got == 1));
+  model_assert((sent[1] == status::done) == (got == 2));
+  model_assert(a.nobody_waits() && b.nobody_waits());
+}
+
+// req: CSP-5 CC-11
+MODEL_TEST(select_against_select_in_both_orders) {
+  channel a(0), b(0);
+  u64 sent_to = 0, got = 0;
+  fiber sending([&] {
+    u64 one = 1, two = 2;
+    send_arm to_a(&a.core, one), to_b(&b.core, two);
+    sent_to = weft::prialt(to_a, to_b).index() + 1;
+  });
+  fiber receiving([&] { got = receive_either(a, b, true); });
+  join_all();
+  model_assert(got != 0 && got == sent_to);
+  model_assert(a.nobody_waits() && b.nobody_waits());
+}
+
+// Each could receive from the other, or send to it: one exchange, and both return.
+// req: CSP-5
+MODEL_TEST(select_crossing) {
+  channel a(0), b(0);
+  std::size_t won[2] = {};
+  fiber first([&] {
+    u64 one = 1, v = 0;
+    send_arm out(&a.core, one);
+    receive_arm in(&b.core, v);
+    won[0] = weft::prialt(out, in).index();
+  });
+  fiber second([&] {
+    u64 two = 2, v = 0;
+    send_arm out(&b.core, two);
+    receive_arm in(&a.core, v);
+    won[1] = weft::prialt(out, in).index();
+  });
+  join_all();
+  model_assert(won[0] != won[1]);
+  model_assert(a.nobody_waits() && b.nobody_waits());
+}
+
+// req: CSP-4
+MODEL_TEST(select_same_channel_on_both_sides) {
+  channel a(0);
+  u64 got = 0;
+  fiber both([&] {
+    u64 one = 1, v = 0;
+    send_arm out(&a.core, one);
+    receive_arm in(&a.core, v);
+    model_assert(weft::prialt(in, out).index() == 1);
+  });
+  fiber receiver([&] {
+    chan::words w{{0, 0}};
+    model_assert(chan::receive(a.core, &w, {}) == status::done);
+    got = w.word[0];
+  });
+  join_all();
+  model_assert(got == 1);
+  model_assert(a.nobody_waits());
+}
+
+// The frame of a select that was cancelled may go at once: nobody reads it any more (E4).
+// req: CC-10
+MODEL_TEST(select_against_cancel_and_send) {
+  channel a(0), b(0);
+  u64 got = 0;
+  status sent{};
+  fiber selector([&] {
+    try {
+      got = receive_either(a, b, false);
+    } catch (...) {
+      a.abandon();
+      throw;
+    }
+    a.abandon();
+  });
+  fiber sender([&] { sent = a.send(1); });
+  thread([&] { selector.cancel(); });
+  join_all();
+  model_assert((sent == status::done) == (got == 1));
+  model_assert(selector.cancelled == (got == 0));
+  model_assert(a.nobody_waits() && b.nobody_waits());
+}
+
+// req: CSP-3
+MODEL_TEST(select_death_against_send) {
+  channel in(0), out(0);
+  std::size_t won = 9;
+  status sent{};
+  fiber filter([&] {
+    u64 v = 0;
+    weft::death_arm dead(&out.core, side::writer);
+    receive_arm from(&in.core, v);
+    won = weft::prialt(dead, from).index();
+    in.abandon();
+  });
+  fiber upstream([&] { sent = in.send(1); });
+  thread([&] { out.abandon(); });
+  join_all();
+  model_assert((won == 1) == (sent == status::done));
+  model_assert(in.nobody_waits() && out.nobody_waits());
+}
