@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <string>
+#include <utility>
 
 #include "explore/engine.hpp"
 #include "explore/explore.hpp"
@@ -23,12 +24,13 @@ mutation_point* first_point = nullptr;
 const test* running = nullptr;
 
 const char* const usage =
-    R"(usage: %s [--list] [--points] [--filter=TEXT] [--preemptions=N] [--old-reads=N] [--random=N]
-          [--replay='TEST;BOUND;BOUND;CHOICES'] [--stop-at-first] [--reached]
+    R"(usage: %s [--list] [--points] [--filter=TEXT] [--test=NAME] [--preemptions=N] [--old-reads=N] [--at-most=N]
+          [--random=N] [--replay='TEST;BOUND;BOUND;CHOICES'] [--stop-at-first] [--reached]
   --points         the mutation points compiled in, with their kind; WEFT_MUTATION=name makes one active
-  --reached        after the tests, those of the points that they came to
+  --reached        after each test a line `reached TEST SECONDS POINT...`: the points that it came to
   --preemptions=N  another bound than the tests ask for (-1: none)
   --old-reads=N    likewise for loads that do not return the newest store
+  --at-most=N      larger bounds are cut down to N, except where the test says what must be seen
   --random=N       N random schedules per test instead of all
   --replay         one execution again, with its trace; WEFT_REPLAY in the environment does the same
 )";
@@ -84,6 +86,15 @@ void print_failure(const test& t, const report& r) {
   std::printf("  replay with --replay='%s;%s'\n", t.name, r.replay.c_str());
 }
 
+void print_reached(const test& t, const report& r) {
+  std::printf("reached %s %.3f", t.name, r.seconds);
+  for (mutation_point* p = first_point; p != nullptr; p = p->next)
+    if (std::exchange(p->reached, false)) std::printf(" %s", p->name);
+  std::printf("\n");
+}
+
+int at_most(int n, int bound) { return bound < 0 || bound > n ? n : bound; }
+
 // The same test with larger bounds, one after the other, until the time is up; for random ones ten times as many.
 report deeper(const test& t, options o, double seconds) {
   report r;
@@ -120,6 +131,8 @@ mutation_point::mutation_point(const char* name_, const char* kind_) noexcept
 
 int main_of_tests(int argc, char** argv) {
   const char* filter = nullptr;
+  const char* only = nullptr;
+  int cut = -1;
   const char* again = std::getenv("WEFT_REPLAY");
   bool stop = false, list_reached = false;
   options change;
@@ -136,6 +149,10 @@ int main_of_tests(int argc, char** argv) {
     }
     if (a.starts_with("--filter="))
       filter = argv[i] + 9;
+    else if (a.starts_with("--test="))
+      only = argv[i] + 7;
+    else if (a.starts_with("--at-most="))
+      cut = std::atoi(argv[i] + 10);
     else if (a.starts_with("--preemptions="))
       change.preemptions = std::atoi(argv[i] + 14), bound = true;
     else if (a.starts_with("--old-reads="))
@@ -172,13 +189,19 @@ int main_of_tests(int argc, char** argv) {
   int passed = 0, failed = 0;
   for (test* t = first_test; t != nullptr; t = t->next) {
     if (filter != nullptr && std::strstr(t->name, filter) == nullptr) continue;
+    if (only != nullptr && std::strcmp(t->name, only) != 0) continue;
     options o = t->how;
     if (bound) o.preemptions = change.preemptions;
     if (old_bound) o.old_reads = change.old_reads;
+    if (cut >= 0 && o.outcomes == nullptr && o.fails == nullptr) {
+      o.preemptions = at_most(cut, o.preemptions);
+      o.old_reads = at_most(cut, o.old_reads);
+    }
     if (change.random != 0 && o.outcomes == nullptr) o.random = change.random;
     running = t;
     report r = run(t->name, o, t->body);
     print_report(*t, r, o);
+    if (list_reached) print_reached(*t, r);
     if (r.ok && long_seconds > 0) r = deeper(*t, o, long_seconds);
     std::fflush(stdout);
     ++(r.ok ? passed : failed);
@@ -187,9 +210,6 @@ int main_of_tests(int argc, char** argv) {
       if (stop) break;
     }
   }
-  if (list_reached)
-    for (mutation_point* p = first_point; p != nullptr; p = p->next)
-      if (p->reached) std::printf("reached %s %s\n", p->name, p->kind);
   std::printf("%d passed, %d failed\n", passed, failed);
   return failed == 0 && passed != 0 ? 0 : 1;
 }
