@@ -73,15 +73,15 @@ class idle_set {
     std::uint32_t n = searching_.load(base::relaxed);
     do {
       if (std::size_t{2} * n >= workers_ && n != 0) return false;
-    } while (!searching_.compare_exchange_weak(n, n + 1, base::order<"idle.start">(base::acq_rel), base::relaxed));
+    } while (!searching_.compare_exchange_weak(n, n + 1, base::relaxed, base::relaxed));
     return true;
   }
 
   // The searcher found work. True: it was the last one, so it must look at every queue and, if there is work, call wake_one()
   // to hand on.
   [[nodiscard]] bool stop_searching() noexcept {
-    // S1
-    const bool last = base::check<"idle.hand_on">(searching_.fetch_sub(1, base::order<"idle.stop">(base::acq_rel)) == 1);
+    // S1. relaxed, as everywhere on searching_: who reads it before S1 has its fence E2 before S2; nothing else hangs on it.
+    const bool last = base::check<"idle.hand_on">(searching_.fetch_sub(1, base::relaxed) == 1);
     // S2: we are no searcher any more before the queues are read. Mirror: E2 in wake_one().
     if (last) base::step<"idle.s2">([] { base::fence_seq_cst(); });
     return last;

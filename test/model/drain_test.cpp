@@ -61,6 +61,26 @@ MODEL_TEST(drain_against_an_enqueuer_without_stealing, .preemptions = 3, .old_re
   p.check();
 }
 
+// The end of the same: nothing is left to drain, the other worker sleeps already, and the task comes while worker 0 dies. It goes to
+// the other inbox, or one of the two who meet at worker 0 sees the other and tells.
+// req: W-4, LS-K2
+MODEL_TEST(drain_last_step_against_an_enqueuer_without_stealing, .preemptions = 3) {
+  step_by_step steps(2, false);
+  ready_task t;
+  thread([&] { ready_task::take(steps.sleep_then_find(1)); });
+  thread([&] {
+    explore::when_quiet();
+    steps.all().retire(0);
+    steps.die(0);
+  });
+  thread([&] {
+    explore::when_quiet();
+    steps.all().inject_to(0, t.made(0));
+  });
+  join_all();
+  model_assert(t.was_taken());
+}
+
 // req: W-4, LS-K2
 MODEL_TEST(drain_of_a_sleeper, .preemptions = -1) {
   step_by_step steps(2);

@@ -113,10 +113,11 @@ def main():
     a = arguments.parse_args()
     if not a.no_build:
         build(a.build_dir)
-    programs = sorted(p for p in glob.glob(os.path.join(a.build_dir, "test", "model", "model_*_test"))
-                      if os.access(p, os.X_OK))
-    if not programs:
-        sys.exit(f"mutate: no model tests in {a.build_dir}; run ./dev build model")
+    programs = [os.path.join(a.build_dir, "test", "model", "model_" + os.path.basename(source)[:-len(".cpp")])
+                for source in sorted(glob.glob(os.path.join(here, "*_test.cpp")))]
+    for p in programs:
+        if not os.access(p, os.X_OK):
+            sys.exit(f"mutate: {p} is missing; run ./dev build model")
     points = points_in_source()
     if a.names:
         points = {n: kind for n, kind in points.items() if n.startswith(tuple(a.names))}

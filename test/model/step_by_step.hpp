@@ -25,6 +25,13 @@ struct step_by_step {
     const bool searching = at(i).sleep(false);
     return at(i).find_work(searching);
   }
+  // The same, counted as searching by the caller or whoever woke it.
+  [[nodiscard]] record* search_on(std::size_t i) noexcept { return at(i).find_work(true); }
+  // What this worker does instead of its loop; the end of the scheduler waits for it, as for the real one.
+  template <class F>
+  void run(std::size_t i, F f) {
+    at(i).thread_ = base::thread(std::move(f));
+  }
   // A task that somebody counted as spawned has ended.
   void count_finished(std::size_t i) noexcept { at(i).counters_.finished.add_published(); }
   // The rest of a worker's life after find() has said nullptr.

@@ -2,6 +2,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -30,7 +31,7 @@ const char* const usage =
   --reached        after each test a line `reached TEST SECONDS POINT...`: the points that it came to
   --preemptions=N  another bound than the tests ask for (-1: none)
   --old-reads=N    likewise for loads that do not return the newest store
-  --at-most=N      larger bounds are cut down to N, except where the test says what must be seen
+  --at-most=N      larger bounds are cut down to N, random schedules to N tenths, except where the test says what must be seen
   --random=N       N random schedules per test instead of all
   --replay         one execution again, with its trace; WEFT_REPLAY in the environment does the same
 )";
@@ -196,6 +197,7 @@ int main_of_tests(int argc, char** argv) {
     if (cut >= 0 && o.outcomes == nullptr && o.fails == nullptr) {
       o.preemptions = at_most(cut, o.preemptions);
       o.old_reads = at_most(cut, o.old_reads);
+      if (o.random != 0) o.random = std::max<std::uint64_t>(o.random * static_cast<unsigned>(cut) / 10, 2);
     }
     if (change.random != 0 && o.outcomes == nullptr) o.random = change.random;
     running = t;
