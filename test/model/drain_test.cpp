@@ -81,6 +81,22 @@ MODEL_TEST(drain_last_step_against_an_enqueuer_without_stealing, .preemptions = 
   model_assert(t.was_taken());
 }
 
+// What was behind the worker's last task has nobody else to look for it: a sleeper is told.
+// req: W-4, LS-K2
+MODEL_TEST(drain_tells_a_sleeper, .preemptions = 3) {
+  step_by_step steps(2);
+  ready_task t;
+  steps.put_in_slot(0, t.made(0));
+  thread([&] { ready_task::take(steps.sleep_then_find(1)); });
+  thread([&] {
+    steps.all().retire(0);
+    model_assert(steps.find(0) == nullptr);
+    steps.die(0);
+  });
+  join_all();
+  model_assert(t.was_taken());
+}
+
 // req: W-4, LS-K2
 MODEL_TEST(drain_of_a_sleeper, .preemptions = -1) {
   step_by_step steps(2);

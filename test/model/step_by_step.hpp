@@ -36,6 +36,7 @@ struct step_by_step {
   void count_finished(std::size_t i) noexcept { at(i).counters_.finished.add_published(); }
   // The rest of a worker's life after find() has said nullptr.
   void die(std::size_t i) noexcept { scheduler_.worker_died(at(i)); }
+  [[nodiscard]] bool watch_is_armed() const noexcept { return scheduler_.watch_armed_.load(base::relaxed); }
   // As the worker itself or its tasks do.
   void put_in_slot(std::size_t i, record* t) noexcept { (void)at(i).slot_.put(t); }
   void put_in_ring(std::size_t i, record* t) noexcept {
