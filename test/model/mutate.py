@@ -91,7 +91,8 @@ def run(program, test, bounds, mutation, timeout):
     if what and what.group(1).startswith("not finished"):
         print(f"{mutation or 'unbroken'}: {test} was {what.group(1)} and counts as not caught", flush=True)
         return None
-    return f"{test} ({what.group(1)[:90] if what else 'crashed'})"
+    how = re.search(r"bounds \S+|random", done.stdout)
+    return f"{test} ({how.group(0) if how else ''}: {what.group(1)[:90] if what else 'crashed'})"
 
 
 def first_failure(name, tests, full, timeout):

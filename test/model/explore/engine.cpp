@@ -363,9 +363,7 @@ bool engine::wait_for_lock(const void* word_address, bool has_deadline, where w)
 // What others do between taking an abstract lock and the next step, or between the step before its release and the release,
 // they can as well do before the one and after the other: nobody but the holder may touch the lock meanwhile. Only if the next
 // step cannot block: a thread that waits between two locks is what a deadlock is made of.
-void engine::glue_next() noexcept {
-  threads_[current_].glued = use_sharing;
-}
+void engine::glue_next() noexcept { threads_[current_].glued = use_sharing; }
 
 place_option engine::pick_store() noexcept {
   if (old_reads_left_ == 0) return options_[0];

@@ -73,7 +73,9 @@ void print_report(const test& t, const report& r, const options& o) {
     std::snprintf(bound, sizeof bound, "bounds %s/%s", p.c_str(), r_.c_str());
   }
   std::printf("%s %-44s %-10s %9llu executions (%llu pruned), %llu states, %.2f s, %.0f/s\n",
-              r.out_of_time ? "part" : r.ok ? "ok  " : "FAIL",
+              r.out_of_time ? "part"
+              : r.ok        ? "ok  "
+                            : "FAIL",
               t.name, bound, static_cast<unsigned long long>(r.executions), static_cast<unsigned long long>(r.pruned),
               static_cast<unsigned long long>(r.states), r.seconds, rate);
 }
