@@ -58,7 +58,9 @@ class idle_set {
   // As wake_one, for a task that only this worker may take (stealing switched off): a searcher would not help. False: it is
   // awake and will look.
   [[nodiscard]] bool wake_exactly(int worker) noexcept {
-    base::step<"idle.exactly.e2">([] { base::fence_seq_cst(); });  // E2; mirror: W2 in enter_sleep()
+    // For the caller, who looks next whether the worker has died: mirror in scheduler::worker_died(). Against enter_sleep()
+    // the lock is enough.
+    base::step<"idle.exactly.fence">([] { base::fence_seq_cst(); });
     base::lock_guard guard(lock_);
     if (!contains(worker)) return false;
     remove(worker);
@@ -71,15 +73,15 @@ class idle_set {
     std::uint32_t n = searching_.load(base::relaxed);
     do {
       if (std::size_t{2} * n >= workers_ && n != 0) return false;
-    } while (!searching_.compare_exchange_weak(n, n + 1, base::order<"idle.start">(base::acq_rel), base::relaxed));
+    } while (!searching_.compare_exchange_weak(n, n + 1, base::relaxed, base::relaxed));
     return true;
   }
 
   // The searcher found work. True: it was the last one, so it must look at every queue and, if there is work, call wake_one()
   // to hand on.
   [[nodiscard]] bool stop_searching() noexcept {
-    // S1
-    const bool last = base::check<"idle.hand_on">(searching_.fetch_sub(1, base::order<"idle.stop">(base::acq_rel)) == 1);
+    // S1. relaxed, as everywhere on searching_: who reads it before S1 has its fence E2 before S2; nothing else hangs on it.
+    const bool last = base::check<"idle.hand_on">(searching_.fetch_sub(1, base::relaxed) == 1);
     // S2: we are no searcher any more before the queues are read. Mirror: E2 in wake_one().
     if (last) base::step<"idle.s2">([] { base::fence_seq_cst(); });
     return last;

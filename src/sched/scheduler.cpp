@@ -333,8 +333,8 @@ bool scheduler::all_ended() const noexcept {
   return finished == spawned + outside_spawned_.load(base::acquire);
 }
 
-// A worker on its way to sleep. Its own counts were stored before the fence of enter_sleep(); close() stores closing_, has a
-// fence and then reads the counts: one of the two sees that all is over.
+// A worker on its way to sleep. Its own counts were stored before the fence of enter_sleep(); close() stores closing_ (or has been
+// woken), has a fence and then reads the counts: one of the two sees that all is over.
 void scheduler::tell_if_quiet() noexcept {
   if (!base::check<"close.tell">(closing_.load(base::relaxed) && all_ended())) return;
   quiet_.fetch_add(1, base::release);
@@ -343,9 +343,10 @@ void scheduler::tell_if_quiet() noexcept {
 
 void scheduler::close() noexcept {
   closing_.store(true, base::seq_cst);
-  base::step<"close.fence">([] { base::fence_seq_cst(); });
   for (;;) {
     const std::uint32_t seen = quiet_.load(base::acquire);
+    // Every time: a worker that missed a refusal has its fence before that, so we see its counts once the refusal has woken us.
+    base::step<"close.fence">([] { base::fence_seq_cst(); });
     if (all_ended() || is_forked_child()) return;
     base::futex_wait(quiet_, seen);
   }

@@ -11,7 +11,9 @@ class counter {
  public:
   void add(std::uint64_t n = 1) noexcept { value_.store(value_.load(base::relaxed) + n, base::relaxed); }
   // release/acquire: whoever sees the count sees what was counted (the end of all tasks is decided by sums of these).
-  void add_published(std::uint64_t n = 1) noexcept { value_.store(value_.load(base::relaxed) + n, base::order<"counter.publish">(base::release)); }
+  void add_published(std::uint64_t n = 1) noexcept {
+    value_.store(value_.load(base::relaxed) + n, base::order<"counter.publish">(base::release));
+  }
   [[nodiscard]] std::uint64_t get() const noexcept { return value_.load(base::order<"counter.get">(base::acquire)); }
 
  private:

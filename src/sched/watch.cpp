@@ -6,10 +6,10 @@
 // system call.
 //
 // V1. watch_armed_ is false whenever the watcher sleeps without the short limit. A quiet enqueue reads it after a fence and,
-//     if it is false, wakes a sleeper, which becomes the watcher.                    test sched/watch_*
+//     if it is false, wakes a sleeper, which becomes the watcher.       model/watch, test sched/watch_*
 // V2. The watcher sleeps until the earliest deadline it has seen. A worker that goes to sleep with an earlier one takes over.
 // V3. A watcher that leaves for work while timers are pending wakes another sleeper to watch, and so does the last searcher, also
-//     for a task in somebody's slot: to it a quiet enqueue leaves the waking.      test time/stuck_owner, sched/slot_*
+//     for a task in somebody's slot: to it a quiet enqueue leaves the waking.      model/watch, test time/stuck_owner, sched/slot_*
 #include <algorithm>
 
 #include "base/clock.hpp"

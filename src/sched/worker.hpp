@@ -7,7 +7,7 @@
 // K2. A task enters a queue only after the switch away from it is complete.      test sched/requeue_*, stress migration
 // K3. A finished task's stack is given away only from another stack, or reused by the loop at its base. test sched/finish_*
 // K4. ACTIVE -> IDLE_SPIN (bounded) -> SLEEP; DRAINING -> DEAD. It sleeps only when no runnable work is visible.
-// K5. A DRAINING worker neither steals nor accepts; its tasks go to the global queue.               test sched/draining_*
+// K5. A DRAINING worker neither steals nor accepts; its tasks go to the global queue.               model/drain, test sched/draining_*
 #pragma once
 
 #include <cstdint>

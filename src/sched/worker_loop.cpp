@@ -212,7 +212,7 @@ void worker::drain() noexcept {
   if (record* t = slot_.take()) rest.push_back(t);
   while (record* t = woken_.pop()) rest.push_back(t);
   while (record* t = fresh_.steal()) rest.push_back(t);
-  base::step<"drain.inbox">([&] { rest.append(inbox_.take_all()); });
+  rest.append(inbox_.take_all());
   scheduler_.global().push(std::move(rest));
   base::step<"drain.notify">([&] { scheduler_.notify(); });
 }

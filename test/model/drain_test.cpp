@@ -61,6 +61,54 @@ MODEL_TEST(drain_against_an_enqueuer_without_stealing, .preemptions = 3, .old_re
   p.check();
 }
 
+// The end of the same: nothing is left to drain, the other worker sleeps already, and the task comes while worker 0 dies. It goes to
+// the other inbox, or one of the two who meet at worker 0 sees the other and tells.
+// req: W-4, LS-K2
+MODEL_TEST(drain_last_step_against_an_enqueuer_without_stealing, .preemptions = 3) {
+  step_by_step steps(2, false);
+  ready_task t;
+  thread([&] { ready_task::take(steps.sleep_then_find(1)); });
+  thread([&] {
+    explore::when_quiet();
+    steps.all().retire(0);
+    steps.die(0);
+  });
+  thread([&] {
+    explore::when_quiet();
+    steps.all().inject_to(0, t.made(0));
+  });
+  join_all();
+  model_assert(t.was_taken());
+}
+
+// What was behind the worker's last task has nobody else to look for it: a sleeper is told.
+// req: W-4, LS-K2
+MODEL_TEST(drain_tells_a_sleeper, .preemptions = 3) {
+  step_by_step steps(2);
+  ready_task t;
+  steps.put_in_slot(0, t.made(0));
+  thread([&] { ready_task::take(steps.sleep_then_find(1)); });
+  thread([&] {
+    steps.all().retire(0);
+    model_assert(steps.find(0) == nullptr);
+    steps.die(0);
+  });
+  join_all();
+  model_assert(t.was_taken());
+}
+
+// req: W-4, LS-K2
+MODEL_TEST(drain_of_a_sleeper, .preemptions = -1) {
+  step_by_step steps(2);
+  thread([&] {
+    model_assert(steps.find(0) == nullptr);
+    steps.die(0);
+  });
+  thread([&] { steps.all().retire(0); });
+  join_all();
+  model_assert(steps.all().idle().sleeping() == 0 && steps.all().idle().searching() == 0);
+}
+
 // What lies in the slot, the ring and among the fresh tasks, while the other worker steals from the same queues.
 // req: W-4, LS-K2
 MODEL_TEST(drain_of_every_queue_against_a_thief, .preemptions = 3, .old_reads = 1) {

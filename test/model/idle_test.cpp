@@ -100,6 +100,33 @@ MODEL_TEST(idle_last_searcher_hands_on, .preemptions = 3, .old_reads = 1) {
   p.check();
 }
 
+// The end of the same: one sleeps, the other searches already.
+// req: W-4
+MODEL_TEST(idle_a_lone_searcher_hands_on, .preemptions = 3) {
+  pool<2> p(2);
+  base::atomic<std::uint32_t> running{0};
+  const auto both_run = [&] {
+    if (running.fetch_add(1, base::acq_rel) == 1) return base::futex_wake(&running, 2);
+    while (running.load(base::acquire) < 2) base::futex_wait(running, 1);
+  };
+  thread([&] {
+    ready_task::take(p.steps.sleep_then_find(1));
+    both_run();
+  });
+  model_assert(p.steps.all().idle().start_searching());
+  thread([&] {
+    explore::when_quiet();
+    ready_task::take(p.steps.search_on(0));
+    both_run();
+  });
+  thread([&] {
+    explore::when_quiet();
+    p.enqueue(0);
+    p.enqueue(1);
+  });
+  p.check();
+}
+
 // Without stealing a task is its worker's alone: wake_exactly, not wake_one.
 // req: W-4
 MODEL_TEST(idle_exactly_this_worker, .preemptions = 3, .old_reads = 1) {

@@ -66,7 +66,7 @@ ends make() {
 }  // namespace
 
 // req: BZ-13
-MODEL_TEST(news_every_reader_sees_the_last_version_and_the_end, .preemptions = 2) {
+MODEL_TEST(news_every_reader_sees_the_last_version_and_the_end) {
   ends e = make();
   fiber first([in = e.in]() mutable {
     int last = 0;
@@ -90,7 +90,7 @@ MODEL_TEST(news_every_reader_sees_the_last_version_and_the_end, .preemptions = 2
 }
 
 // req: BZ-13
-MODEL_TEST(news_a_cancelled_reader_takes_nothing_from_the_others, .preemptions = 2) {
+MODEL_TEST(news_a_cancelled_reader_takes_nothing_from_the_others) {
   ends e = make();
   fiber cancelled([in = e.in]() mutable { (void)in.receive(); });
   fiber other([in = std::move(e.in)]() mutable { model_assert(in.receive() == 7); });

@@ -25,10 +25,18 @@ struct step_by_step {
     const bool searching = at(i).sleep(false);
     return at(i).find_work(searching);
   }
+  // The same, counted as searching by the caller or whoever woke it.
+  [[nodiscard]] record* search_on(std::size_t i) noexcept { return at(i).find_work(true); }
+  // What this worker does instead of its loop; the end of the scheduler waits for it, as for the real one.
+  template <class F>
+  void run(std::size_t i, F f) {
+    at(i).thread_ = base::thread(std::move(f));
+  }
   // A task that somebody counted as spawned has ended.
   void count_finished(std::size_t i) noexcept { at(i).counters_.finished.add_published(); }
   // The rest of a worker's life after find() has said nullptr.
   void die(std::size_t i) noexcept { scheduler_.worker_died(at(i)); }
+  [[nodiscard]] bool watch_is_armed() const noexcept { return scheduler_.watch_armed_.load(base::relaxed); }
   // As the worker itself or its tasks do.
   void put_in_slot(std::size_t i, record* t) noexcept { (void)at(i).slot_.put(t); }
   void put_in_ring(std::size_t i, record* t) noexcept {
@@ -69,6 +77,11 @@ class ready_task : public weft::task::record {
     word.reset_for_spawn(false);
     word.spawned();
     running.store(weft::task::run_state::runnable, base::relaxed);
+  }
+  // Claimed, and not in a queue yet, as accept_woken() wants it.
+  record* woken(int n) {
+    running.store(weft::task::run_state::none, base::relaxed);
+    return made(n);
   }
   // By the one who is about to queue it.
   record* made(int n) {

@@ -39,6 +39,11 @@ struct sleeper {
     (void)who.word.commit_park();
     wheel->unlock();
   }
+  void take_out() {
+    wheel->lock();
+    wheel->remove(timer);
+    wheel->unlock();
+  }
 };
 
 // A worker from the moment it goes to sleep. A task that it gets lasts until the timer has fired.
@@ -134,6 +139,40 @@ MODEL_TEST(watch_hears_of_one_who_woke_by_itself, .preemptions = 3, .old_reads =
     (void)steps.all().idle().leave_sleep(0);
     steps.at(0).accept_fresh(t.made(0));
   });
+  join_all();
+  model_assert(t.was_taken());
+}
+
+// All three sleep, worker 1 watches. Worker 2 takes the watch over for the sake of an earlier timer, believing that all sleep, while
+// worker 0 wakes by itself, queues a task quietly and computes. The new watcher looks around, or was told (V1).
+// req: W-4
+MODEL_TEST(watch_is_taken_over_against_a_quiet_enqueue, .preemptions = -1, .old_reads = -1) {
+  step_by_step steps(3);
+  weft::sched::idle_set& idle = steps.all().idle();
+  ready_task t;
+  idle.enter_sleep(1, false);
+  (void)steps.all().watch_from(steps.at(1));
+  idle.enter_sleep(0, false);
+  idle.enter_sleep(2, false);
+  sleeper s(steps.at(2));
+  thread([&] {
+    (void)idle.leave_sleep(0);
+    steps.at(0).accept_fresh(t.made(0));
+  });
+  thread([&] { (void)steps.all().watch_from(steps.at(2)); });
+  join_all();
+  model_assert(steps.watch_is_armed() || idle.searching() != 0);
+  s.take_out();
+  steps.count_finished(0);
+}
+
+// A task lies in the slot of a worker that computes for ever. Thieves do not look there; who looks around does (V1).
+// req: W-4, LS-K2
+MODEL_TEST(watch_rescues_what_lies_in_a_slot, .preemptions = 3, .old_reads = 2) {
+  step_by_step steps(2);
+  ready_task t;
+  thread([&] { ready_task::take(steps.find(1)); });
+  thread([&] { steps.at(0).accept_woken(t.woken(0)); });
   join_all();
   model_assert(t.was_taken());
 }

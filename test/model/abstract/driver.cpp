@@ -12,8 +12,8 @@ namespace {
 class token_driver final : public driver {
  public:
   void sleep(base::time_ns deadline) noexcept override {
-    if (!explore::lock_acquire(&no_token_, no_token_.initial_bits(), deadline != base::never_ns,
-                               explore::where::current()))
+    if (!explore::token_take(&no_token_, no_token_.initial_bits(), deadline != base::never_ns,
+                             explore::where::current()))
       base::pass_time(deadline);
   }
   void wake() noexcept override { no_token_.exchange(0, base::release); }  // pairs with the acquire in lock_acquire

@@ -254,7 +254,7 @@ void engine::stepped() noexcept {
 void engine::point(const void* address, access how, where w) noexcept {
   virtual_thread& me = threads_[current_];
   me.at = w;
-  const bool glued = std::exchange(me.glued, false);
+  const bool glued = std::exchange(me.glued, false) && how != access::other;
   ++steps_;
   if (++steps_here_ > limit.steps) fail("livelock: %u steps and no end", limit.steps);
   if (me.primed_by >= 0) {
@@ -341,7 +341,7 @@ bool engine::wait_for_lock(const void* word_address, bool has_deadline, where w)
   me.sleeps_on = word_address;
   me.has_deadline = has_deadline;
   me.how = resumed_by::wake;
-  const bool glued = std::exchange(me.glued, false);
+  me.glued = false;  // between two locks others must be tried, or deadlocks would not be found
   const object* o = memory.find(word_address);
   if (me.primed_by >= 0) {
     switch_to(std::exchange(me.primed_by, -1));
@@ -350,7 +350,7 @@ bool engine::wait_for_lock(const void* word_address, bool has_deadline, where w)
     me.goes_on = false;
   } else if (thread_count_ > 1 || (able() >> current_ & 1) == 0) {
     me.goes_on = false;
-    run_somebody(glued || (use_sharing && o != nullptr && shared.needs_no_switch(o->uid, current_, false)));
+    run_somebody(use_sharing && o != nullptr && shared.needs_no_switch(o->uid, current_, false));
   }
   me.state = status::ready;
   me.sleeps_on = nullptr;
@@ -361,10 +361,9 @@ bool engine::wait_for_lock(const void* word_address, bool has_deadline, where w)
 }
 
 // What others do between taking an abstract lock and the next step, or between the step before its release and the release,
-// they can as well do before the one and after the other: nobody but the holder may touch the lock meanwhile.
-void engine::glue_next() noexcept {
-  threads_[current_].glued = use_sharing;
-}
+// they can as well do before the one and after the other: nobody but the holder may touch the lock meanwhile. Only if the next
+// step cannot block: a thread that waits between two locks is what a deadlock is made of.
+void engine::glue_next() noexcept { threads_[current_].glued = use_sharing; }
 
 place_option engine::pick_store() noexcept {
   if (old_reads_left_ == 0) return options_[0];

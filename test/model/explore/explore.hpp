@@ -13,7 +13,6 @@
 // ("who came first") must not be asserted on. Use plain<T> to assert exclusion: a violation is a data race.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <set>
 #include <string>
@@ -40,7 +39,7 @@ struct options {
   bool once_more_without_pruning = false;
   std::uint64_t random = 0;  // > 0: too large for all schedules; so many random ones (half of them PCT) instead
   std::uint64_t max_executions = 20'000'000;
-  double seconds = 0;  // > 0: stop then, which is no failure
+  double seconds = 0;  // > 0: stop then, which is no failure; of CPU time
 };
 
 struct report {
@@ -51,8 +50,7 @@ struct report {
   std::uint64_t pruned = 0;
   std::uint64_t steps = 0;
   std::uint64_t states = 0;
-  double seconds = 0;
-  std::chrono::steady_clock::time_point start;
+  double seconds = 0;  // of CPU time
   std::string failure;
   std::string replay;
   std::set<std::string> outcomes;

@@ -2,10 +2,12 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <string>
+#include <utility>
 
 #include "explore/engine.hpp"
 #include "explore/explore.hpp"
@@ -23,11 +25,13 @@ mutation_point* first_point = nullptr;
 const test* running = nullptr;
 
 const char* const usage =
-    R"(usage: %s [--list] [--points] [--filter=TEXT] [--preemptions=N] [--old-reads=N] [--random=N]
-          [--replay='TEST;BOUND;BOUND;CHOICES'] [--stop-at-first]
+    R"(usage: %s [--list] [--points] [--filter=TEXT] [--test=NAME] [--preemptions=N] [--old-reads=N] [--at-most=N]
+          [--random=N] [--replay='TEST;BOUND;BOUND;CHOICES'] [--stop-at-first] [--reached]
   --points         the mutation points compiled in, with their kind; WEFT_MUTATION=name makes one active
+  --reached        after each test a line `reached TEST SECONDS POINT...`: the points that it came to
   --preemptions=N  another bound than the tests ask for (-1: none)
   --old-reads=N    likewise for loads that do not return the newest store
+  --at-most=N      larger bounds are cut down to N, random schedules to N tenths, except where the test says what must be seen
   --random=N       N random schedules per test instead of all
   --replay         one execution again, with its trace; WEFT_REPLAY in the environment does the same
 )";
@@ -69,7 +73,9 @@ void print_report(const test& t, const report& r, const options& o) {
     std::snprintf(bound, sizeof bound, "bounds %s/%s", p.c_str(), r_.c_str());
   }
   std::printf("%s %-44s %-10s %9llu executions (%llu pruned), %llu states, %.2f s, %.0f/s\n",
-              r.out_of_time ? "part" : r.ok ? "ok  " : "FAIL",
+              r.out_of_time ? "part"
+              : r.ok        ? "ok  "
+                            : "FAIL",
               t.name, bound, static_cast<unsigned long long>(r.executions), static_cast<unsigned long long>(r.pruned),
               static_cast<unsigned long long>(r.states), r.seconds, rate);
 }
@@ -82,6 +88,15 @@ void print_failure(const test& t, const report& r) {
   if (again != r.failure) std::printf("  the replay differs: \"%s\"; is the test deterministic?\n", again.c_str());
   std::printf("  replay with --replay='%s;%s'\n", t.name, r.replay.c_str());
 }
+
+void print_reached(const test& t, const report& r) {
+  std::printf("reached %s %.3f", t.name, r.seconds);
+  for (mutation_point* p = first_point; p != nullptr; p = p->next)
+    if (std::exchange(p->reached, false)) std::printf(" %s", p->name);
+  std::printf("\n");
+}
+
+int at_most(int n, int bound) { return bound < 0 || bound > n ? n : bound; }
 
 // The same test with larger bounds, one after the other, until the time is up; for random ones ten times as many.
 report deeper(const test& t, options o, double seconds) {
@@ -119,8 +134,10 @@ mutation_point::mutation_point(const char* name_, const char* kind_) noexcept
 
 int main_of_tests(int argc, char** argv) {
   const char* filter = nullptr;
+  const char* only = nullptr;
+  int cut = -1;
   const char* again = std::getenv("WEFT_REPLAY");
-  bool stop = false;
+  bool stop = false, list_reached = false;
   options change;
   bool bound = false, old_bound = false;
   for (int i = 1; i < argc; ++i) {
@@ -135,6 +152,10 @@ int main_of_tests(int argc, char** argv) {
     }
     if (a.starts_with("--filter="))
       filter = argv[i] + 9;
+    else if (a.starts_with("--test="))
+      only = argv[i] + 7;
+    else if (a.starts_with("--at-most="))
+      cut = std::atoi(argv[i] + 10);
     else if (a.starts_with("--preemptions="))
       change.preemptions = std::atoi(argv[i] + 14), bound = true;
     else if (a.starts_with("--old-reads="))
@@ -145,6 +166,8 @@ int main_of_tests(int argc, char** argv) {
       again = argv[i] + 9;
     else if (a == "--stop-at-first")
       stop = true;
+    else if (a == "--reached")
+      list_reached = true;
     else {
       std::printf(usage, argv[0]);
       return 2;
@@ -169,13 +192,20 @@ int main_of_tests(int argc, char** argv) {
   int passed = 0, failed = 0;
   for (test* t = first_test; t != nullptr; t = t->next) {
     if (filter != nullptr && std::strstr(t->name, filter) == nullptr) continue;
+    if (only != nullptr && std::strcmp(t->name, only) != 0) continue;
     options o = t->how;
     if (bound) o.preemptions = change.preemptions;
     if (old_bound) o.old_reads = change.old_reads;
+    if (cut >= 0 && o.outcomes == nullptr && o.fails == nullptr) {
+      o.preemptions = at_most(cut, o.preemptions);
+      o.old_reads = at_most(cut, o.old_reads);
+      if (o.random != 0) o.random = std::max<std::uint64_t>(o.random * static_cast<unsigned>(cut) / 10, 2);
+    }
     if (change.random != 0 && o.outcomes == nullptr) o.random = change.random;
     running = t;
     report r = run(t->name, o, t->body);
     print_report(*t, r, o);
+    if (list_reached) print_reached(*t, r);
     if (r.ok && long_seconds > 0) r = deeper(*t, o, long_seconds);
     std::fflush(stdout);
     ++(r.ok ? passed : failed);

@@ -168,16 +168,20 @@ void futex_wake(const void* address, int count, where w) noexcept {
   if (e.tracing()) e.trace("futex_wake", o, w, "woke %d", woken);
 }
 
-bool lock_acquire(const void* address, word initial, bool has_deadline, where w) noexcept {
+bool token_take(const void* address, word initial, bool has_deadline, where w) noexcept {
   engine& e = the_engine;
   const bool got_it = e.wait_for_lock(address, has_deadline, w);
   object& o = e.atomic_object(address, initial, true, w);
   if (!got_it) return false;
   const std::uint32_t last = static_cast<std::uint32_t>(o.order.size() - 1);
-  if (e.tracing()) e.trace("lock", &o, w, "%s", origin(o, last).text);
+  if (e.tracing()) e.trace("take", &o, w, "%s", origin(o, last).text);
   e.memory.do_modify(e.current(), o, last, 1, std::memory_order_acquire);
-  e.glue_next();
   return true;
+}
+
+void lock_acquire(const void* address, word initial, where w) noexcept {
+  (void)token_take(address, initial, false, w);
+  the_engine.glue_next();
 }
 
 void lock_release(const void* address, word initial, where w) noexcept {

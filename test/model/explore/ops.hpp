@@ -36,9 +36,11 @@ bool futex_wait(const void* object, word initial, word expected, bool has_deadli
 void futex_wake(const void* object, int count, where) noexcept;
 
 // The abstract lock (abstract/base/lock.hpp) over an atomic word: one step each; who waits cannot run while it is held.
-// False: the deadline ended the wait.
-bool lock_acquire(const void* object, word initial, bool has_deadline, where) noexcept;
+void lock_acquire(const void* object, word initial, where) noexcept;
 void lock_release(const void* object, word initial, where) noexcept;
+
+// The abstract driver: 0 is a token, which anybody may leave at any time. False: the deadline ended the wait.
+bool token_take(const void* object, word initial, bool has_deadline, where) noexcept;
 
 void plain_read(const void* object, where) noexcept;
 void plain_write(const void* object, where) noexcept;

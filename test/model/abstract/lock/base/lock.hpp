@@ -21,7 +21,7 @@ class lock {
   lock& operator=(const lock&) = delete;
 
   void acquire(explore::where w = explore::where::current()) noexcept {
-    if (explore::exploring) explore::lock_acquire(&word_, word_.initial_bits(), false, w);
+    if (explore::exploring) explore::lock_acquire(&word_, word_.initial_bits(), w);
   }
   void release(explore::where w = explore::where::current()) noexcept {
     if (explore::exploring) explore::lock_release(&word_, word_.initial_bits(), w);
