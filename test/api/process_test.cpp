@@ -18,6 +18,7 @@
 #include <weft/weft.hpp>
 
 #include "support/process.hpp"
+#include "sched/scheduler.hpp"
 #include "support/until.hpp"
 #include "support/watchdog.hpp"
 #include "support/worker_counts.hpp"
