@@ -8,6 +8,7 @@
 
 #include "channels.hpp"
 #include "kernel.hpp"
+#include "locks.hpp"
 #include "peer.hpp"
 
 namespace {
@@ -198,6 +199,7 @@ int main(int argc, char** argv) {
                        {"parallel_for", "ms", 10000000, parallel_for(10000)},
                        {"parallel_for_fine", "ms", 10000000, parallel_for(100)},
                        with_cpu(total_ms("timers", 100000, timers), "cpu_ns_per_sleep"),
+                       ns_per_op("mutex", 1000000, weft_bench::mutex),
                        {"mem_parked", "bytes/task", 100000, mem_parked},
                        {"wake_latency", "us", 1000, wake_latency},
                        {"steal_latency", "us", 20000, steal_latency},

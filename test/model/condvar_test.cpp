@@ -1,0 +1,116 @@
+// The condition variable: notify against wait and cancel (src/sync/condition_variable).
+// sources: sync/condition_variable.cpp sync/mutex.cpp sync/caller.cpp wait/select.cpp time/timer.cpp time/wheel.cpp wait/fiber_wait.cpp wait/thread_waiter.cpp wait/join.cpp wait/errors.cpp task/state.cpp sched/reference.cpp
+// abstract lock
+// abstract scheduler
+//
+// V1. A notification after the mutex was let go of is not missed (a deadlock here).
+// V2. A waiter that is cancelled takes none with it (a deadlock here).
+// V3. The mutex is held when a wait ends, however it ends (a data race here).
+#include "sync/condition_variable.hpp"
+
+#include "sync.hpp"
+
+using namespace model;
+
+namespace {
+
+struct condition {
+  sync::mutex_core mutex;
+  sync::condition_core changed;
+  base::plain<int> tokens{0};
+
+  // Takes a token; waits for one if need be.
+  void take() {
+    sync::lock(mutex, {});
+    try {
+      while (tokens == 0) sync::wait(changed, mutex, {});
+    } catch (...) {
+      tokens = tokens + 0;  // V3
+      sync::unlock(mutex);
+      throw;
+    }
+    tokens = tokens - 1;
+    sync::unlock(mutex);
+  }
+  void put() {
+    sync::lock(mutex, {});
+    tokens = tokens + 1;
+    sync::unlock(mutex);
+    changed.notify_one();
+  }
+};
+
+}  // namespace
+
+// req: BZ-13
+MODEL_TEST(condvar_notify_against_wait) {
+  condition c;
+  fiber taker([&] { c.take(); });
+  fiber putter([&] { c.put(); });
+  join_all();
+  model_assert(c.mutex.is_idle() && !c.changed.is_waited_for() && c.tokens == 0);
+}
+
+// req: BZ-13
+MODEL_TEST(condvar_two_takers, .preemptions = 2) {
+  condition c;
+  fiber a([&] { c.take(); });
+  fiber b([&] { c.take(); });
+  fiber putter([&] {
+    c.put();
+    c.put();
+  });
+  join_all();
+  model_assert(c.mutex.is_idle() && !c.changed.is_waited_for() && c.tokens == 0);
+}
+
+// req: BZ-13
+MODEL_TEST(condvar_notify_all, .preemptions = 2) {
+  condition c;
+  fiber a([&] { c.take(); });
+  fiber b([&] { c.take(); });
+  fiber putter([&] {
+    sync::lock(c.mutex, {});
+    c.tokens = 2;
+    sync::unlock(c.mutex);
+    c.changed.notify_all();
+  });
+  join_all();
+  model_assert(c.mutex.is_idle() && c.tokens == 0);
+}
+
+// One token, two takers, one of them cancelled: the notification is not lost with it. The token is there for the other, or
+// the one that was to be cancelled has it and the other is told to end.
+// req: BZ-13 CC-10 LS-P3
+MODEL_TEST(condvar_cancel_against_notify, .preemptions = 2) {
+  condition c;
+  fiber leaves([&] { c.take(); });
+  fiber other([&] { c.take(); });
+  thread([&] { leaves.cancel(); });
+  fiber putter([&] { c.put(); });
+  fiber last([&] {
+    explore::when_quiet();
+    if (!leaves.cancelled) c.put();
+  });
+  join_all();
+  model_assert(c.mutex.is_idle() && !c.changed.is_waited_for() && c.tokens == 0);
+}
+
+// req: BZ-13 BZ-11
+MODEL_TEST(condvar_time_out_against_notify, .preemptions = 2) {
+  condition c;
+  weft::time::wheel w;
+  bool in_time = false;
+  fiber late(
+      [&] {
+        sync::lock(c.mutex, {});
+        if (c.tokens == 0) in_time = sync::wait_until(c.changed, c.mutex, at(begin + 3 * tick), {});
+        (void)c.tokens.get();
+        sync::unlock(c.mutex);
+      },
+      &w);
+  fiber putter([&] { c.put(); });
+  thread([&] { fire(w, begin + 5 * tick); });
+  join_all();
+  model_assert(c.mutex.is_idle() && !c.changed.is_waited_for());
+}
