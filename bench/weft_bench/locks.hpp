@@ -6,5 +6,7 @@
 namespace weft_bench {
 
 peer::u64 mutex(peer::u64 n);
+peer::u64 semaphore(peer::u64 n);
+peer::u64 rwlock(peer::u64 n);
 
 }  // namespace weft_bench

@@ -200,6 +200,8 @@ int main(int argc, char** argv) {
                        {"parallel_for_fine", "ms", 10000000, parallel_for(100)},
                        with_cpu(total_ms("timers", 100000, timers), "cpu_ns_per_sleep"),
                        ns_per_op("mutex", 1000000, weft_bench::mutex),
+                       ns_per_op("semaphore", 1000000, weft_bench::semaphore),
+                       ns_per_op("rwlock", 1000000, weft_bench::rwlock),
                        {"mem_parked", "bytes/task", 100000, mem_parked},
                        {"wake_latency", "us", 1000, wake_latency},
                        {"steal_latency", "us", 20000, steal_latency},

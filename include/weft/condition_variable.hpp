@@ -46,6 +46,7 @@ class WEFT_API condition_variable {
   template <std::predicate Predicate>
   void wait(mutex_lock auto& lock, Predicate fulfilled,
             std::source_location where = std::source_location::current()) {
+    look_at_cancellation();
     while (!fulfilled()) wait(lock, where);
   }
   cv_status wait_until(mutex_lock auto& lock, std::chrono::steady_clock::time_point when,
@@ -56,6 +57,7 @@ class WEFT_API condition_variable {
   template <std::predicate Predicate>
   bool wait_until(mutex_lock auto& lock, std::chrono::steady_clock::time_point when, Predicate fulfilled,
                   std::source_location where = std::source_location::current()) {
+    look_at_cancellation();
     while (!fulfilled())
       if (wait_until(lock, when, where) == cv_status::timeout) return fulfilled();
     return true;
@@ -77,6 +79,7 @@ class WEFT_API condition_variable {
     if (lock.mutex() == nullptr || !lock.owns_lock()) refuse(where);
     return *lock.mutex();
   }
+  static void look_at_cancellation();
   [[noreturn]] static void refuse(std::source_location where);
   void wait_with(mutex& m, std::source_location where);
   [[nodiscard]] bool wait_with(mutex& m, std::chrono::steady_clock::time_point when, std::source_location where);

@@ -6,13 +6,13 @@ namespace weft::inline v1::sync {
 namespace {
 
 thread_local base::per_thread<owner> this_thread_owner;
+base::atomic<owner> threads_seen{0};
 
 // noinline: a task may ask on one thread and again on another.
 [[gnu::noinline]] owner owner_of_this_thread() noexcept {
   asm volatile("" ::: "memory");
-  static base::atomic<owner> threads{0};
   constexpr owner thread_bit = 4;  // no record's address has it
-  if (this_thread_owner.get() == 0) this_thread_owner.set((threads.fetch_add(1, base::relaxed) + 1) << 3 | thread_bit);
+  if (this_thread_owner.get() == 0) this_thread_owner.set((threads_seen.fetch_add(1, base::relaxed) + 1) << 3 | thread_bit);
   return this_thread_owner.get();
 }
 

@@ -121,6 +121,7 @@ condition_variable::~condition_variable() {
 }
 void condition_variable::notify_one() noexcept { core_in<condition_core>(room_).notify_one(); }
 void condition_variable::notify_all() noexcept { core_in<condition_core>(room_).notify_all(); }
+void condition_variable::look_at_cancellation() { wait::check_cancelled(); }
 void condition_variable::refuse(std::source_location where) {
   detail::throw_usage("a condition variable is waited for with a lock that holds no mutex", where);
 }

@@ -57,7 +57,12 @@ void shared_mutex_core::unpublish(access a, wait::node& n) noexcept {
 void shared_mutex_core::release_to_waiters(access a) noexcept {
   claimed_waiters in;
   lock_.acquire();
-  const std::uint64_t w = word_.load(base::relaxed) & ~waiting;
+  const std::uint64_t seen = word_.load(base::relaxed);
+  if (base::check<"rwlock.second_look">((seen & waiting) == 0)) {  // the word is not ours (R2)
+    lock_.release();
+    return release(a);
+  }
+  const std::uint64_t w = seen & ~waiting;
   if (!holds(w, a)) [[unlikely]]
     fail_not_held(a);
   const std::uint64_t freed = w - weight(a);

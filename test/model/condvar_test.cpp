@@ -52,52 +52,63 @@ MODEL_TEST(condvar_notify_against_wait) {
 }
 
 // req: BZ-13
-MODEL_TEST(condvar_two_takers, .preemptions = 2) {
+MODEL_TEST(condvar_two_takers, .preemptions = 2, .old_reads = 1) {
   condition c;
   fiber a([&] { c.take(); });
   fiber b([&] { c.take(); });
-  fiber putter([&] {
-    c.put();
-    c.put();
-  });
+  explore::when_quiet();
+  thread([&] { c.put(); });
+  c.put();
   join_all();
   model_assert(c.mutex.is_idle() && !c.changed.is_waited_for() && c.tokens == 0);
 }
 
 // req: BZ-13
-MODEL_TEST(condvar_notify_all, .preemptions = 2) {
+MODEL_TEST(condvar_notify_all, .preemptions = 2, .old_reads = 1) {
   condition c;
   fiber a([&] { c.take(); });
   fiber b([&] { c.take(); });
-  fiber putter([&] {
-    sync::lock(c.mutex, {});
-    c.tokens = 2;
-    sync::unlock(c.mutex);
-    c.changed.notify_all();
-  });
+  explore::when_quiet();
+  sync::lock(c.mutex, {});
+  c.tokens = 2;
+  sync::unlock(c.mutex);
+  c.changed.notify_all();
   join_all();
   model_assert(c.mutex.is_idle() && c.tokens == 0);
 }
 
-// One token, two takers, one of them cancelled: the notification is not lost with it. The token is there for the other, or
-// the one that was to be cancelled has it and the other is told to end.
+// On its way to park, or parked: a notification that meets a cancelled waiter goes to the other one.
 // req: BZ-13 CC-10 LS-P3
-MODEL_TEST(condvar_cancel_against_notify, .preemptions = 2) {
+MODEL_TEST(condvar_a_cancelled_waiter_passes_the_notification_on, .old_reads = 1) {
   condition c;
   fiber leaves([&] { c.take(); });
+  explore::when_quiet();
   fiber other([&] { c.take(); });
+  explore::when_quiet();
   thread([&] { leaves.cancel(); });
-  fiber putter([&] { c.put(); });
-  fiber last([&] {
-    explore::when_quiet();
-    if (!leaves.cancelled) c.put();
-  });
+  c.put();
+  explore::when_quiet();
+  if (!leaves.cancelled) c.put();
   join_all();
   model_assert(c.mutex.is_idle() && !c.changed.is_waited_for() && c.tokens == 0);
 }
 
+// The same when it has not parked yet.
+// req: BZ-13 CC-10 LS-P3
+MODEL_TEST(condvar_cancel_at_every_step_of_the_wait, .preemptions = 2, .old_reads = 1) {
+  condition c;
+  fiber other([&] { c.take(); });
+  explore::when_quiet();
+  fiber first([&] { c.take(); });  // behind the other one, and notified second
+  thread([&] { first.cancel(); });
+  c.put();
+  c.put();
+  join_all();
+  model_assert(c.mutex.is_idle() && !c.changed.is_waited_for() && c.tokens == (first.cancelled ? 1 : 0));
+}
+
 // req: BZ-13 BZ-11
-MODEL_TEST(condvar_time_out_against_notify, .preemptions = 2) {
+MODEL_TEST(condvar_time_out_against_notify, .old_reads = 1) {
   condition c;
   weft::time::wheel w;
   bool in_time = false;

@@ -36,7 +36,7 @@ MODEL_TEST(semaphore_release_against_acquire, .preemptions = -1) {
 }
 
 // req: BZ-13
-MODEL_TEST(semaphore_as_a_lock) {
+MODEL_TEST(semaphore_as_a_lock, .old_reads = 1) {
   sync::semaphore_core s(1);
   base::plain<int> count{0};
   const auto add = [&] {
@@ -73,10 +73,21 @@ MODEL_TEST(semaphore_a_request_for_two) {
 }
 
 // req: BZ-13 CC-10 LS-P3
-MODEL_TEST(semaphore_cancel_against_release) {
+MODEL_TEST(semaphore_cancel_against_release_at_every_step) {
+  sync::semaphore_core s(0);
+  fiber waiter([&] { sync::acquire(s, 1, {}); });
+  thread([&] { waiter.cancel(); });
+  fiber giver([&] { release(s, 1); });
+  join_all();
+  model_assert(s.permits() == (waiter.cancelled ? 1 : 0) && !s.is_waited_for());
+}
+
+// req: BZ-13 CC-10 LS-P3
+MODEL_TEST(semaphore_a_cancelled_waiter_takes_no_permit_with_it, .old_reads = 1) {
   sync::semaphore_core s(0);
   fiber first([&] { sync::acquire(s, 1, {}); });
   fiber second([&] { sync::acquire(s, 1, {}); });
+  explore::when_quiet();
   thread([&] { first.cancel(); });
   fiber giver([&] {
     release(s, 1);
@@ -88,10 +99,11 @@ MODEL_TEST(semaphore_cancel_against_release) {
 
 // The large request at the head leaves; what there is goes to the small one behind it.
 // req: BZ-13 CC-10
-MODEL_TEST(semaphore_a_cancelled_large_request_lets_others_pass) {
+MODEL_TEST(semaphore_a_cancelled_large_request_lets_others_pass, .old_reads = 1) {
   sync::semaphore_core s(0);
   fiber large([&] { sync::acquire(s, 2, {}); });
   fiber small([&] { sync::acquire(s, 1, {}); });
+  explore::when_quiet();
   thread([&] { large.cancel(); });
   fiber giver([&] {
     release(s, 1);
@@ -162,7 +174,7 @@ MODEL_TEST(semaphore_who_acquires_destroys, .preemptions = -1) {
 }
 
 // req: BZ-13 CC-10
-MODEL_TEST(semaphore_who_acquires_destroys_after_another_has_left) {
+MODEL_TEST(semaphore_who_acquires_destroys_after_another_has_left, .old_reads = 1) {
   auto* s = new sync::semaphore_core(0);
   base::atomic<bool> left{false};
   fiber cancelled([&, s] {
