@@ -11,8 +11,8 @@ namespace weft::inline v1::sync {
 
 // From now on, until W is cleared, the word is ours (P1).
 void permit_operation::freeze() noexcept {
-  // acquire: as in try_take(), for what is taken under the lock.
-  semaphore_->word_.fetch_or(semaphore_core::waiting, base::order<"semaphore.freeze">(base::acquire));
+  // relaxed: who takes under the lock does so in publish().
+  semaphore_->word_.fetch_or(semaphore_core::waiting, base::relaxed);
 }
 
 // False: there was enough, and it is taken.

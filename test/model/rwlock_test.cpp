@@ -147,3 +147,25 @@ MODEL_TEST(rwlock_the_last_one_destroys) {
   fiber b(leave);
   join_all();
 }
+
+// A writer that leaves between two readers: who writes then comes after both of them, though the first one's unlock is not the last.
+// req: BZ-13 CC-10
+MODEL_TEST(rwlock_a_writer_that_left_hides_no_reader) {
+  guarded g;
+  sync::lock(g.mutex, access::read, {});
+  sync::lock(g.mutex, access::read, {});
+  fiber leaves([&] { g.write(); });
+  explore::when_quiet();
+  thread([&] {
+    (void)g.value.get();
+    g.mutex.release(access::read);
+  });
+  thread([&] { leaves.cancel(); });
+  g.mutex.release(access::read);
+  if (g.mutex.try_take(access::write, 8)) {
+    g.value = g.value + 1;
+    g.mutex.release(access::write);
+  }
+  join_all();
+  model_assert(g.mutex.is_idle());
+}

@@ -192,3 +192,32 @@ MODEL_TEST(semaphore_who_acquires_destroys_after_another_has_left, .old_reads = 
   thread([&] { cancelled.cancel(); });
   join_all();
 }
+
+// Found waited for, and a moment later not any more: a release must not undo what others do without the lock.
+// req: BZ-13 CC-10
+MODEL_TEST(semaphore_two_releases_while_the_waiter_leaves) {
+  sync::semaphore_core s(0);
+  fiber waiter([&] { sync::acquire(s, 3, {}); });
+  explore::when_quiet();
+  thread([&] { waiter.cancel(); });
+  thread([&] { release(s, 1); });
+  release(s, 1);
+  join_all();
+  model_assert(waiter.cancelled && s.permits() == 2 && !s.is_waited_for());
+}
+
+// One takes its permit under the lock; the other, who takes the rest without it, sees what was done before the release, too.
+// req: BZ-13
+MODEL_TEST(semaphore_the_rest_of_a_release) {
+  sync::semaphore_core s(0);
+  base::plain<int> told{0};
+  fiber first([&] { sync::acquire(s, 1, {}); });
+  fiber giver([&] {
+    told = 1;
+    release(s, 2);
+  });
+  fiber second([&] {
+    if (s.try_take(1)) model_assert(told == 1);
+  });
+  join_all();
+}
