@@ -16,20 +16,17 @@ using owner = std::uintptr_t;
 [[nodiscard]] inline owner owner_of(const task::record& t) noexcept { return reinterpret_cast<owner>(&t); }
 [[nodiscard]] owner this_owner() noexcept;
 
-// The running task's worker, if no cancellation is due.
-[[nodiscard]] inline sched::worker* uncancelled() noexcept {
+// The running task's worker, if the call may go on at once: no cancellation is due, and there is budget left.
+[[nodiscard]] inline sched::worker* undisturbed() noexcept {
   sched::worker* on = sched::this_worker();
   if (on == nullptr || on->current() == nullptr) [[unlikely]]
     return nullptr;
-  return (on->current()->word.peek() & task::state_word::cancel_requested) == 0 ? on : nullptr;
-}
-// And there is budget left.
-[[nodiscard]] inline sched::worker* undisturbed() noexcept {
-  sched::worker* on = uncancelled();
-  return on != nullptr && on->spend_budget() ? on : nullptr;
+  if ((on->current()->word.peek() & task::state_word::cancel_requested) != 0) [[unlikely]]
+    return nullptr;
+  return on->spend_budget() ? on : nullptr;
 }
 
-// What these left to be done before anything is taken: throws if cancellation is due, yields if the budget is spent. A
+// What undisturbed() left to be done before anything is taken: throws if cancellation is due, yields if the budget is spent. A
 // task that yielded after it took a lock would keep the lock from everybody meanwhile.
 void pass_suspension_point(std::source_location where);
 

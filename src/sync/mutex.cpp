@@ -141,14 +141,9 @@ void check_not_held(const mutex_core& m, owner me, std::source_location where) {
 }  // namespace
 
 void lock(mutex_core& m, std::source_location where) {
-  // A lock that nobody waits for costs no budget: counting would be a sixth of its time. One that is taken past waiters does, and
-  // when the budget is spent the next lock() yields first.
-  if (sched::worker* on = uncancelled(); on != nullptr && on->has_budget()) [[likely]]
-    if (m.try_take(owner_of(*on->current()))) [[likely]] {
-      if (m.is_waited_for()) [[unlikely]]
-        (void)on->spend_budget();
-      return;
-    }
+  sched::worker* on = undisturbed();
+  if (on != nullptr && m.try_take(owner_of(*on->current()))) [[likely]]
+    return;
   lock_slowly(m, where);
 }
 

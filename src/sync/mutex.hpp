@@ -53,7 +53,6 @@ class mutex_core {
 
   [[nodiscard]] bool is_held_by(owner who) const noexcept { return owner_.load(base::relaxed) == who; }
   [[nodiscard]] bool is_held() const noexcept { return (word_.load(base::relaxed) & held) != 0; }
-  [[nodiscard]] bool is_waited_for() const noexcept { return (word_.load(base::relaxed) & (waiting | woken)) != 0; }
   [[nodiscard]] bool is_idle() const noexcept { return word_.load(base::relaxed) == 0; }
 
  private:
