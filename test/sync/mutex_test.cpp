@@ -124,6 +124,30 @@ TEST(Mutex, a_waiter_is_not_kept_out_by_one_who_never_stops) {
   });
 }
 
+// req: BZ-13
+TEST(Mutex, a_waiter_that_was_woken_and_beaten_is_handed_the_mutex_next) {
+  support::watchdog guard(60s);
+  watched_runtime rt(1);
+  weft::mutex m;
+  auto test = rt->spawn([&] {
+    m.lock();
+    base::atomic<int> served{0};
+    auto waiter = weft::spawn([&] {
+      const std::lock_guard held(m);
+      served = 1;
+    });
+    for (int i = 0; i < 3; ++i) weft::yield();  // it waits now
+    m.unlock();
+    ASSERT_TRUE(m.try_lock());  // past the one that was woken
+    for (int i = 0; i < 3; ++i) weft::yield();  // it has found it taken, and waits again
+    EXPECT_EQ(served.load(), 0);
+    m.unlock();
+    EXPECT_FALSE(m.try_lock());
+    waiter.join();
+  });
+  test.join();
+}
+
 // Those that were beaten go first, the others in their order: with one worker and a holder that suspends nobody is beaten.
 // req: BZ-13
 TEST(Mutex, waiters_are_served_in_the_order_they_came) {
