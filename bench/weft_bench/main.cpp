@@ -8,6 +8,7 @@
 
 #include "channels.hpp"
 #include "kernel.hpp"
+#include "locks.hpp"
 #include "peer.hpp"
 #include "structure.hpp"
 
@@ -202,6 +203,9 @@ int main(int argc, char** argv) {
                        ns_per_op("scope_spawn", 1000000, weft_bench::scope_spawn),
                        {"cancel_tree", "ns/task", 100000, weft_bench::cancel_tree},
                        {"cancel_check", "ns", 1000000, weft_bench::cancel_check},
+                       ns_per_op("mutex", 1000000, weft_bench::mutex),
+                       ns_per_op("semaphore", 1000000, weft_bench::semaphore),
+                       ns_per_op("rwlock", 1000000, weft_bench::rwlock),
                        {"mem_parked", "bytes/task", 100000, mem_parked},
                        {"wake_latency", "us", 1000, wake_latency},
                        {"steal_latency", "us", 20000, steal_latency},

@@ -19,6 +19,7 @@
 
 #include <weft/detail/channel_arms.hpp>
 #include <weft/detail/channel_core.hpp>
+#include <weft/detail/complete_until.hpp>
 #include <weft/errors.hpp>
 #include <weft/timer.hpp>
 
@@ -58,17 +59,6 @@ struct channel_access;
     case chan::status::pending: break;
   }
   return send_status::closed;
-}
-}  // namespace detail
-
-namespace detail {
-// False: the time came first.
-template <class Operation>
-[[nodiscard]] bool complete_until(Operation& op, std::chrono::steady_clock::time_point when,
-                                  std::source_location where) {
-  time::timer_operation limit(when.time_since_epoch().count());
-  const wait::arm arms[] = {{&op, &op.node()}, {&limit, &limit.node()}};
-  return wait::select(arms, wait::preference::in_order, false, where) == 0;
 }
 }  // namespace detail
 

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <chrono>
+#include <source_location>
+
+#include <weft/detail/select_core.hpp>
+#include <weft/detail/timer_core.hpp>
+
+namespace weft::inline v1::detail {
+
+// Waits for an operation, but not longer than that. False: the time came first. A cancellation point.
+template <class Operation>
+[[nodiscard]] bool complete_until(Operation& op, std::chrono::steady_clock::time_point when,
+                                  std::source_location where) {
+  time::timer_operation limit(when.time_since_epoch().count());
+  const wait::arm arms[] = {{&op, &op.node()}, {&limit, &limit.node()}};
+  return wait::select(arms, wait::preference::in_order, false, where) == 0;
+}
+
+}  // namespace weft::inline v1::detail

@@ -1,0 +1,137 @@
+// A mutex for each key that is in use; those that are not take no memory.
+//
+//   weft::keyed_mutex<std::string> accounts;
+//   auto guard = accounts.lock(name);            // others with the same name wait; unlocked when the guard ends
+#pragma once
+
+#include <chrono>
+#include <concepts>
+#include <cstddef>
+#include <functional>
+#include <source_location>
+#include <unordered_map>
+#include <utility>
+
+#include <weft/detail/time_point.hpp>
+#include <weft/mutex.hpp>
+
+namespace weft::inline v1 {
+
+template <class Key, class Hash = std::hash<Key>, class Equal = std::equal_to<Key>>
+class keyed_mutex {
+  // `users`: those who hold it, wait for it, or are about to. Under table_lock_.
+  struct entry {
+    mutex lock;
+    std::size_t users = 0;
+  };
+  using table = std::unordered_map<Key, entry, Hash, Equal>;
+  using place = typename table::value_type;  // stays where it is when the table grows
+
+ public:
+  // Holds the key, or nothing. To be ended by the task that got it; its end is never a cancellation point, but may wait a moment.
+  class [[nodiscard("the key is unlocked when the guard ends")]] guard {
+   public:
+    guard() = default;
+    guard(guard&& other) noexcept : owner_(other.owner_), place_(std::exchange(other.place_, nullptr)) {}
+    guard& operator=(guard&& other) noexcept {
+      guard old(std::move(*this));
+      owner_ = other.owner_;
+      place_ = std::exchange(other.place_, nullptr);
+      return *this;
+    }
+    ~guard() { unlock(); }
+    void unlock() noexcept {
+      if (place_ == nullptr) return;
+      place_->second.lock.unlock();
+      owner_->leave(*std::exchange(place_, nullptr));
+    }
+    [[nodiscard]] explicit operator bool() const noexcept { return place_ != nullptr; }
+    [[nodiscard]] const Key& key() const noexcept { return place_->first; }
+
+   private:
+    friend keyed_mutex;
+    guard(keyed_mutex& owner, place& p) noexcept : owner_(&owner), place_(&p) {}
+    keyed_mutex* owner_ = nullptr;
+    place* place_ = nullptr;
+  };
+
+  keyed_mutex() = default;
+  keyed_mutex(const keyed_mutex&) = delete;
+  keyed_mutex& operator=(const keyed_mutex&) = delete;
+
+  // Cancellation points, always. Throw std::bad_alloc, usage_error if the caller holds the key, and what hashing, comparing and copying
+  // keys throws. The guard is empty if the time came first.
+  guard lock(const Key& key, std::source_location where = std::source_location::current()) {
+    user mine(*this, enter(key, where));
+    mine.at.second.lock.lock(where);
+    return mine.promote();
+  }
+  guard try_lock_until(const Key& key, std::chrono::steady_clock::time_point when,
+                       std::source_location where = std::source_location::current()) {
+    user mine(*this, enter(key, where));
+    return mine.at.second.lock.try_lock_until(when, where) ? mine.promote() : guard();
+  }
+  template <class Rep, class Period>
+  guard try_lock_for(const Key& key, std::chrono::duration<Rep, Period> time,
+                     std::source_location where = std::source_location::current()) {
+    return try_lock_until(key, detail::time_after(time), where);
+  }
+  // Never cancellation points, though they may wait a moment for others that look up keys.
+  guard try_lock(const Key& key, std::source_location where = std::source_location::current()) {
+    table_guard held(*this, where);
+    const auto [at, fresh] = table_.try_emplace(key);
+    if (!at->second.lock.try_lock()) return guard();
+    ++at->second.users;
+    return guard(*this, *at);
+  }
+  // How many keys are in use.
+  [[nodiscard]] std::size_t size() {
+    table_guard held(*this, std::source_location::current());
+    return table_.size();
+  }
+
+ private:
+  struct table_guard {
+    table_guard(keyed_mutex& m, std::source_location where) : lock(m.table_lock_) {
+      detail::lock_uninterrupted(lock, where);
+    }
+    ~table_guard() { lock.unlock(); }
+    table_guard(const table_guard&) = delete;
+    table_guard& operator=(const table_guard&) = delete;
+    mutex& lock;
+  };
+  // One who has entered, until it becomes a guard.
+  struct user {
+    user(keyed_mutex& m, place& p) noexcept : owner(m), at(p) {}
+    ~user() {
+      if (!promoted) owner.leave(at);
+    }
+    user(const user&) = delete;
+    user& operator=(const user&) = delete;
+    guard promote() noexcept {
+      promoted = true;
+      return guard(owner, at);
+    }
+    keyed_mutex& owner;
+    place& at;
+    bool promoted = false;
+  };
+
+  place& enter(const Key& key, std::source_location where) {
+    const table_guard held(*this, where);
+    place& at = *table_.try_emplace(key).first;
+    ++at.second.users;
+    return at;
+  }
+  void leave(place& at) noexcept {
+    typename table::node_type last;  // the key ends when the table is free again
+    const table_guard held(*this, std::source_location::current());
+    if (--at.second.users == 0) last = table_.extract(at.first);
+  }
+
+  // A mutex for tasks: what users' keys do when they are hashed and compared must not happen under a lock of ours.
+  mutex table_lock_;
+  table table_;  // under table_lock_
+};
+
+}  // namespace weft::inline v1

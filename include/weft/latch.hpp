@@ -1,0 +1,41 @@
+// Counts down to zero, once; any number of tasks and threads wait for it. May live on the stack of the one who waits.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <source_location>
+
+#include <weft/detail/signal_core.hpp>
+#include <weft/detail/time_point.hpp>
+
+namespace weft::inline v1 {
+
+class WEFT_API latch {
+ public:
+  explicit latch(std::size_t count);
+
+  // Never cancellation points. Below zero: usage_error.
+  void count_down(std::size_t n = 1);
+  [[nodiscard]] bool try_wait() noexcept { return sync::is_set(signal_.core()); }
+  // Cancellation points, always. A task that is cancelled before it arrives has not counted down; one that is cancelled while it
+  // waits has.
+  void wait(std::source_location where = std::source_location::current()) {
+    sync::wait_for(signal_.core(), sync::until_set{}, "latch", where);
+  }
+  [[nodiscard]] bool wait_until(std::chrono::steady_clock::time_point when,
+                                std::source_location where = std::source_location::current()) {
+    return sync::wait_until(signal_.core(), sync::until_set{}, when, where);
+  }
+  template <class Rep, class Period>
+  [[nodiscard]] bool wait_for(std::chrono::duration<Rep, Period> time,
+                              std::source_location where = std::source_location::current()) {
+    return wait_until(detail::time_after(time), where);
+  }
+  void arrive_and_wait(std::size_t n = 1, std::source_location where = std::source_location::current());
+
+ private:
+  sync::room<1> count_;
+  sync::signal_room signal_;
+};
+
+}  // namespace weft::inline v1

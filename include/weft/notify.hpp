@@ -1,0 +1,52 @@
+// Tells tasks that something has changed, without saying what: they look for themselves.
+//
+//   while (!queue_has_something()) changed.wait();      // one task
+//   put_something(); changed.notify_one();              // another: never missed, even between the look and the wait
+#pragma once
+
+#include <chrono>
+#include <concepts>
+#include <source_location>
+#include <utility>
+
+#include <weft/detail/signal_core.hpp>
+#include <weft/detail/time_point.hpp>
+
+namespace weft::inline v1 {
+
+class notify {
+ public:
+  constexpr notify() noexcept = default;
+
+  // Cancellation points, always.
+  void wait(std::source_location where = std::source_location::current()) {
+    sync::wait_for(signal_.core(), {.takes = true}, "notify", where);
+  }
+  [[nodiscard]] bool wait_until(std::chrono::steady_clock::time_point when,
+                                std::source_location where = std::source_location::current()) {
+    return sync::wait_until(signal_.core(), {.takes = true}, when, where);
+  }
+  template <class Rep, class Period>
+  [[nodiscard]] bool wait_for(std::chrono::duration<Rep, Period> time,
+                              std::source_location where = std::source_location::current()) {
+    return wait_until(detail::time_after(time), where);
+  }
+  // Never. Ends the longest wait; if nobody waits, the next wait ends at once: one is remembered, not a number of them.
+  void notify_one() noexcept { sync::set_for_one(signal_.core()); }
+  // Ends the waits there are; nothing is remembered.
+  void notify_all() noexcept { sync::wake_present(signal_.core()); }
+
+  // Arms of a select: the one that wins was notified.
+  [[nodiscard]] auto on_notify() {
+    return detail::sync_arm(sync::signal_operation(signal_.core(), sync::until_set{.takes = true}, "notify"));
+  }
+  template <std::invocable F>
+  [[nodiscard]] auto on_notify(F f) {
+    return detail::handled_arm(on_notify(), std::move(f));
+  }
+
+ private:
+  sync::signal_room signal_;
+};
+
+}  // namespace weft::inline v1

@@ -1,0 +1,51 @@
+// Something that is done once, by whoever comes first; the others park until it is done.
+//
+//   static weft::once_flag opened;
+//   weft::call_once(opened, [&] { open(); });
+//
+// If it throws, the exception goes to the one who called, and the next one tries. A cancellation point, always, though what is called is
+// not interrupted by it unless it has cancellation points of its own. A call from inside of the function is a usage_error: it would wait
+// for itself.
+#pragma once
+
+#include <functional>
+#include <source_location>
+#include <utility>
+
+#include <weft/detail/config.hpp>
+#include <weft/detail/sync_core.hpp>
+#include <weft/mutex.hpp>
+
+namespace weft::inline v1 {
+
+class WEFT_API once_flag {
+ public:
+  constexpr once_flag() noexcept = default;
+  once_flag(const once_flag&) = delete;
+  once_flag& operator=(const once_flag&) = delete;
+  [[nodiscard]] bool is_done() const noexcept;
+
+ private:
+  template <class F, class... Args>
+  friend void call_once(once_flag& flag, F&& f, Args&&... args);
+  // True: the caller does it, and calls end() in any case.
+  [[nodiscard]] bool begin(std::source_location where);
+  void end(bool done) noexcept;
+
+  sync::room<1> done_;
+  mutex doing_;
+};
+
+template <class F, class... Args>
+void call_once(once_flag& flag, F&& f, Args&&... args) {
+  if (!flag.begin(std::source_location::current())) return;
+  struct ending {
+    once_flag& flag;
+    bool done = false;
+    ~ending() { flag.end(done); }
+  } end{flag};
+  std::invoke(std::forward<F>(f), std::forward<Args>(args)...);
+  end.done = true;
+}
+
+}  // namespace weft::inline v1

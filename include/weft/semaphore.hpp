@@ -1,0 +1,96 @@
+// A counting semaphore. First come, first served: a request for many permits is not passed by later ones for few.
+//
+//   weft::semaphore slots(4);
+//   slots.acquire();            // parks while there is none
+//   …
+//   slots.release();
+//   weft::select(slots.on_acquire([] { … }), limit.on_expire([] { … }));
+#pragma once
+
+#include <chrono>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <source_location>
+#include <utility>
+
+#include <weft/detail/sync_core.hpp>
+#include <weft/detail/time_point.hpp>
+
+namespace weft::inline v1 {
+
+class semaphore;
+
+namespace sync {
+
+class semaphore_core;
+
+// A wait for permits, alone or as an arm; movable while it does not wait.
+class WEFT_API permit_operation final : public wait::waitable {
+ public:
+  permit_operation(semaphore_core& s, std::uint64_t permits) noexcept : semaphore_(&s) { entry_.wants = permits; }
+
+  bool try_complete() noexcept override;
+  void freeze() noexcept override;
+  bool publish(wait::node& n) noexcept override;
+  void unpublish(wait::node& n) noexcept override;
+  void lock() noexcept override;
+  void unlock() noexcept override;
+  [[nodiscard]] std::uintptr_t order_key() const noexcept override {
+    return reinterpret_cast<std::uintptr_t>(semaphore_);
+  }
+  [[nodiscard]] const char* reason() const noexcept override { return "semaphore"; }
+  [[nodiscard]] const void* object() const noexcept override { return semaphore_; }
+  [[nodiscard]] wait::node& node() noexcept { return entry_; }
+
+ private:
+  friend semaphore_core;
+  struct request : wait::node {
+    std::uint64_t wants = 0;
+  };
+  semaphore_core* semaphore_;
+  request entry_;
+};
+
+}  // namespace sync
+
+class WEFT_API semaphore {
+ public:
+  static constexpr std::size_t max = SIZE_MAX >> 2;
+  explicit semaphore(std::size_t permits);  // usage_error above max
+  ~semaphore();
+  semaphore(const semaphore&) = delete;
+  semaphore& operator=(const semaphore&) = delete;
+
+  // Cancellation points, always. All the permits or none.
+  void acquire(std::size_t n = 1, std::source_location where = std::source_location::current());
+  [[nodiscard]] bool acquire_until(std::chrono::steady_clock::time_point when, std::size_t n = 1,
+                                   std::source_location where = std::source_location::current());
+  template <class Rep, class Period>
+  [[nodiscard]] bool acquire_for(std::chrono::duration<Rep, Period> time, std::size_t n = 1,
+                                 std::source_location where = std::source_location::current()) {
+    return acquire_until(detail::time_after(time), n, where);
+  }
+  // Never cancellation points. try_acquire does not pass those that wait. More than max in all: usage_error.
+  [[nodiscard]] bool try_acquire(std::size_t n = 1) noexcept;
+  void release(std::size_t n = 1);
+  // Was true at some moment of the call.
+  [[nodiscard]] std::size_t available() const noexcept;
+
+  // Arms of a select: the one that wins has acquired.
+  [[nodiscard]] auto on_acquire(std::size_t n = 1) { return detail::sync_arm(operation(n)); }
+  template <std::invocable F>
+  [[nodiscard]] auto on_acquire(std::size_t n, F f) {
+    return detail::handled_arm(on_acquire(n), std::move(f));
+  }
+  template <std::invocable F>
+  [[nodiscard]] auto on_acquire(F f) {
+    return on_acquire(1, std::move(f));
+  }
+
+ private:
+  [[nodiscard]] sync::permit_operation operation(std::size_t n) noexcept;
+  sync::room<3> room_;
+};
+
+}  // namespace weft::inline v1

@@ -1,0 +1,49 @@
+// Many readers or one writer. A writer that waits keeps new readers out, and is served before readers that wait: writers come first.
+// With std::unique_lock, std::lock_guard and std::shared_lock.
+#pragma once
+
+#include <chrono>
+#include <source_location>
+
+#include <weft/detail/config.hpp>
+#include <weft/detail/sync_core.hpp>
+#include <weft/detail/time_point.hpp>
+
+namespace weft::inline v1 {
+
+class WEFT_API shared_mutex {
+ public:
+  constexpr shared_mutex() noexcept = default;
+  ~shared_mutex();
+  shared_mutex(const shared_mutex&) = delete;
+  shared_mutex& operator=(const shared_mutex&) = delete;
+
+  // Cancellation points, always. Throw usage_error if the caller holds it as a writer already.
+  void lock(std::source_location where = std::source_location::current());
+  [[nodiscard]] bool try_lock_until(std::chrono::steady_clock::time_point when,
+                                    std::source_location where = std::source_location::current());
+  template <class Rep, class Period>
+  [[nodiscard]] bool try_lock_for(std::chrono::duration<Rep, Period> time,
+                                  std::source_location where = std::source_location::current()) {
+    return try_lock_until(detail::time_after(time), where);
+  }
+  // The same for readers. One that reads already must not: a writer may have come to wait in between, and both would wait for ever.
+  void lock_shared(std::source_location where = std::source_location::current());
+  [[nodiscard]] bool try_lock_shared_until(std::chrono::steady_clock::time_point when,
+                                           std::source_location where = std::source_location::current());
+  template <class Rep, class Period>
+  [[nodiscard]] bool try_lock_shared_for(std::chrono::duration<Rep, Period> time,
+                                         std::source_location where = std::source_location::current()) {
+    return try_lock_shared_until(detail::time_after(time), where);
+  }
+  // Never cancellation points.
+  [[nodiscard]] bool try_lock() noexcept;
+  [[nodiscard]] bool try_lock_shared() noexcept;
+  void unlock() noexcept;
+  void unlock_shared() noexcept;
+
+ private:
+  sync::room<5> room_;
+};
+
+}  // namespace weft::inline v1

@@ -1,0 +1,35 @@
+#include "sync/caller.hpp"
+
+#include "base/thread.hpp"
+
+namespace weft::inline v1::sync {
+namespace {
+
+thread_local base::per_thread<owner> this_thread_owner;
+base::atomic<owner> threads_seen{0};
+
+// noinline: a task may ask on one thread and again on another.
+[[gnu::noinline]] owner owner_of_this_thread() noexcept {
+  asm volatile("" ::: "memory");
+  constexpr owner thread_bit = 4;  // no record's address has it
+  if (this_thread_owner.get() == 0) this_thread_owner.set((threads_seen.fetch_add(1, base::relaxed) + 1) << 3 | thread_bit);
+  return this_thread_owner.get();
+}
+
+}  // namespace
+
+owner this_owner() noexcept {
+  const task::record* self = wait::current_task();
+  return self != nullptr ? owner_of(*self) : owner_of_this_thread();
+}
+
+void pass_suspension_point(std::source_location where) {
+  sched::worker* on = sched::this_worker();
+  if (on == nullptr || on->current() == nullptr) return;
+  wait::check_cancelled();
+  if (on->spend_budget()) return;
+  wait::check_may_suspend(0, where);
+  on->yield();
+}
+
+}  // namespace weft::inline v1::sync

@@ -1,0 +1,50 @@
+// Who calls, and what every call that may wait does first.
+#pragma once
+
+#include <cstdint>
+#include <source_location>
+
+#include "sched/worker.hpp"
+#include "wait/fiber_wait.hpp"
+#include <weft/detail/complete_until.hpp>
+
+namespace weft::inline v1::sync {
+
+// Names a task or an outside thread, as the owner of a lock. The lowest two bits are free; never 0.
+using owner = std::uintptr_t;
+
+[[nodiscard]] inline owner owner_of(const task::record& t) noexcept { return reinterpret_cast<owner>(&t); }
+[[nodiscard]] owner this_owner() noexcept;
+
+// The running task's worker, if the call may go on at once: no cancellation is due, and there is budget left.
+[[nodiscard]] inline sched::worker* undisturbed() noexcept {
+  sched::worker* on = sched::this_worker();
+  if (on == nullptr || on->current() == nullptr) [[unlikely]]
+    return nullptr;
+  if ((on->current()->word.peek() & task::state_word::cancel_requested) != 0) [[unlikely]]
+    return nullptr;
+  return on->spend_budget() ? on : nullptr;
+}
+
+// What undisturbed() left to be done before anything is taken: throws if cancellation is due, yields if the budget is spent. A
+// task that yielded after it took a lock would keep the lock from everybody meanwhile.
+void pass_suspension_point(std::source_location where);
+
+// Until the operation is completed. A cancellation point.
+template <class Operation>
+void complete(Operation& op, std::source_location where) {
+  if (wait::fiber_wait(op, op.node(), {.interruptible = true, .where = where}) == wait::outcome::cancelled)
+    wait::throw_cancelled();
+}
+using detail::complete_until;
+
+// A core in the room that a public object has for it.
+template <class Core, class Room>
+[[nodiscard]] Core& core_in(Room& r) noexcept {
+#if !defined(WEFT_MODEL)  // where atomics are larger, and only cores are used
+  static_assert(sizeof(Core) <= sizeof(Room) && alignof(Core) <= alignof(Room));
+#endif
+  return *reinterpret_cast<Core*>(&r);
+}
+
+}  // namespace weft::inline v1::sync

@@ -1,0 +1,197 @@
+#include "sync/mutex.hpp"
+
+#include "base/check.hpp"
+#include "wait/thread_waiter.hpp"
+#include <weft/errors.hpp>
+#include <weft/mutex.hpp>
+
+namespace weft::inline v1::sync {
+
+using task::wake_reason;
+
+// ---- the word and the list --------------------------------------------------------------------------------------------
+
+bool mutex_core::take_for(claimant& c) noexcept {
+  state w = word_.load(base::relaxed);
+  while ((w & held) == 0) {
+    const state next = (c.woken ? w & ~woken : w) | held;
+    // As in try_take().
+    if (!word_.compare_exchange_weak(w, next, base::order<"mutex.take_woken">(base::acquire), base::relaxed)) continue;
+    owner_.store(c.me, base::relaxed);
+    c.woken = false;
+    return true;
+  }
+  return false;
+}
+
+// With the list's lock. False: it was free, and is taken.
+bool mutex_core::publish(claimant& c) noexcept {
+  state w = word_.load(base::relaxed);
+  for (;;) {
+    if (base::check<"mutex.publish.free">((w & held) == 0)) {
+      if (take_for(c)) return false;
+      w = word_.load(base::relaxed);
+      // M3. relaxed: the holder that sees W takes the lock before it looks at the list.
+    } else if (word_.compare_exchange_weak(w, (c.woken ? w & ~woken : w) | waiting, base::relaxed, base::relaxed)) {
+      break;
+    }
+  }
+  if (c.beaten || c.woken) {
+    c.woken = false;
+    c.beaten = true;
+    waiters_.link_first(c);
+  } else {
+    waiters_.link_last(c);
+  }
+  return true;
+}
+
+void mutex_core::unpublish(claimant& c) noexcept {
+  if (!c.linked) return;
+  waiters_.unlink(c);
+  if (waiters_.empty()) word_.fetch_and(~waiting, base::relaxed);
+}
+
+// By the holder, who has seen that K is not set: the word is ours alone as long as we have the list's lock (M4).
+void mutex_core::release_to_waiter(state seen) noexcept {
+  base::require((seen & held) != 0, "a mutex is unlocked that nobody holds");
+  lock_.acquire();
+  while (wait::node* n = waiters_.first()) {
+    claimant& first = static_cast<claimant&>(*n);
+    const bool hand_over = first.beaten;
+    if (!waiters_.claim(first, hand_over ? wake_reason::data : wake_reason::none)) continue;
+    if (hand_over) {
+      owner_.store(first.me, base::relaxed);
+      // relaxed: the new owner sees what we did by being resumed.
+      word_.store(held | others(), base::relaxed);
+    } else {
+      first.woken = true;
+      // release pairs with the acquire in try_take() and take_for().
+      word_.store(woken | others(), base::order<"mutex.wake">(base::release));
+    }
+    lock_.release();
+    return wait::resume(*first.who);
+  }
+  // All have left. Still held, so that the last touch is the compare-exchange (M5).
+  word_.store(held, base::relaxed);
+  lock_.release();
+  release();
+}
+
+// A waiter that was woken leaves without the mutex.
+void mutex_core::give_up_wake() noexcept {
+  lock_.acquire();
+  wait::node* next = nullptr;
+  for (state w = word_.load(base::relaxed);;) {
+    if ((w & held) == 0 && (next = waiters_.claim_first(wake_reason::none)) != nullptr) {
+      // K goes on to it, whoever may take the mutex meanwhile.
+      static_cast<claimant*>(next)->woken = true;
+      if (waiters_.empty()) word_.fetch_and(~waiting, base::relaxed);
+      break;
+    }
+    // Held: its holder's unlock sees W. Or free, and nobody waits.
+    if (word_.compare_exchange_weak(w, (w & held) | others(), base::relaxed, base::relaxed)) break;
+  }
+  lock_.release();
+  if (next != nullptr) wait::resume(*next->who);
+}
+
+// ---- waiting ----------------------------------------------------------------------------------------------------------
+
+namespace {
+
+// False: cancelled. Not fiber_wait, which yields when the budget is spent: here that would be with the mutex held.
+[[nodiscard]] bool lock_in_task(mutex_core& m, sched::worker* on, bool interruptible, std::source_location where) {
+  using wait::detail::round;
+  task::record& self = *on->current();
+  lock_operation op(m, owner_of(self));
+  wait::check_may_suspend(0, where);
+  do {
+    wait::note_site(self, op.reason(), op.object(), where);
+    op.lock();
+    switch (wait::detail::park_locked(*on, self, op, op.node(), interruptible)) {
+      case round::settle:
+      case round::completed: return true;
+      case round::cancelled: return false;
+      case round::again: on = sched::this_worker();
+    }
+  } while (!op.try_complete());
+  return true;
+}
+
+void check_not_held(const mutex_core& m, owner me, std::source_location where) {
+  if (m.is_held_by(me)) [[unlikely]]
+    weft::detail::throw_usage("a mutex is locked by who holds it already: it would wait for itself", where);
+}
+
+[[gnu::noinline]] void lock_slowly(mutex_core& m, std::source_location where) {
+  pass_suspension_point(where);
+  const owner me = this_owner();
+  if (m.try_take(me)) return;
+  check_not_held(m, me, where);
+  sched::worker* on = sched::this_worker();
+  if (on == nullptr || on->current() == nullptr) {
+    lock_operation op(m, me);
+    (void)wait::thread_wait(op, op.node());
+  } else if (!lock_in_task(m, on, on->current()->shields == 0 && !on->is_unwinding(), where)) {
+    wait::throw_cancelled();
+  }
+}
+
+}  // namespace
+
+void lock(mutex_core& m, std::source_location where) {
+  sched::worker* on = undisturbed();
+  if (on != nullptr && m.try_take(owner_of(*on->current()))) [[likely]]
+    return;
+  lock_slowly(m, where);
+}
+
+bool lock_until(mutex_core& m, std::chrono::steady_clock::time_point when, std::source_location where) {
+  pass_suspension_point(where);
+  const owner me = this_owner();
+  if (m.try_take(me)) return true;
+  check_not_held(m, me, where);
+  lock_operation op(m, me);
+  return complete_until(op, when, where);
+}
+
+void relock(mutex_core& m, std::source_location where) noexcept {
+  const owner me = this_owner();
+  if (m.try_take(me)) return;
+  sched::worker* on = sched::this_worker();
+  if (on != nullptr && on->current() != nullptr) {
+    (void)lock_in_task(m, on, false, where);
+  } else {
+    lock_operation op(m, me);
+    (void)wait::thread_wait(op, op.node());
+  }
+}
+
+void unlock(mutex_core& m) noexcept {
+  if constexpr (base::checked_build)
+    if (m.is_held() && !m.is_held_by(this_owner()))
+      base::fail("a mutex is unlocked by another task or thread than the one that holds it");
+  m.release();
+}
+
+}  // namespace weft::inline v1::sync
+
+namespace weft::inline v1 {
+
+mutex::~mutex() {
+  base::require(sync::core_in<sync::mutex_core>(room_).is_idle(),
+                "a mutex is destroyed while it is held or waited for");
+}
+void mutex::lock(std::source_location where) { sync::lock(sync::core_in<sync::mutex_core>(room_), where); }
+bool mutex::try_lock_until(std::chrono::steady_clock::time_point when, std::source_location where) {
+  return sync::lock_until(sync::core_in<sync::mutex_core>(room_), when, where);
+}
+bool mutex::try_lock() noexcept { return sync::try_lock(sync::core_in<sync::mutex_core>(room_)); }
+void mutex::unlock() noexcept { sync::unlock(sync::core_in<sync::mutex_core>(room_)); }
+bool mutex::is_locked() const noexcept { return sync::core_in<const sync::mutex_core>(room_).is_held(); }
+void detail::lock_uninterrupted(mutex& m, std::source_location where) noexcept {
+  sync::relock(sync::core_in<sync::mutex_core>(m.room_), where);
+}
+
+}  // namespace weft::inline v1

@@ -1,0 +1,35 @@
+// A mutex for those who come while it is being done, and a flag for those who come later.
+#include <weft/once.hpp>
+
+#include "base/atomic.hpp"
+#include "sync/mutex.hpp"
+#include <weft/errors.hpp>
+
+namespace weft::inline v1 {
+
+namespace {
+using done_flag = base::atomic<bool>;
+}
+
+bool once_flag::is_done() const noexcept {
+  // Pairs with the release in end(): what was done is seen.
+  return sync::core_in<const done_flag>(done_).load(base::acquire);
+}
+
+bool once_flag::begin(std::source_location where) {
+  wait::check_cancelled();
+  if (is_done()) return false;
+  if (sync::core_in<sync::mutex_core>(doing_).is_held_by(sync::this_owner()))
+    detail::throw_usage("call_once is called by the function that it calls: it would wait for itself", where);
+  doing_.lock(where);
+  if (!is_done()) return true;
+  doing_.unlock();
+  return false;
+}
+
+void once_flag::end(bool done) noexcept {
+  if (done) sync::core_in<done_flag>(done_).store(true, base::release);
+  doing_.unlock();
+}
+
+}  // namespace weft::inline v1

@@ -1,0 +1,157 @@
+#include "sync/shared_mutex.hpp"
+
+#include "base/check.hpp"
+#include <weft/errors.hpp>
+#include <weft/shared_mutex.hpp>
+
+namespace weft::inline v1::sync {
+
+// ---- the word and the lists, with the lock --------------------------------------------------------------------------------
+
+// False: it was free for this, and is taken.
+bool shared_mutex_core::publish(access a, wait::node& n) noexcept {
+  // acquire: as in try_take(). From here on the word is ours (R2).
+  const std::uint64_t w = word_.fetch_or(waiting, base::order<"rwlock.publish">(base::acquire)) & ~waiting;
+  const bool first = a == access::write || writers_.empty();
+  if (base::check<"rwlock.publish.free">(first && admits(w, a))) {
+    // release: what others let go of is seen by who comes next.
+    word_.store((w + weight(a)) | others(), base::order<"rwlock.publish.taken">(base::release));
+    return false;
+  }
+  list_of(a).link_last(n);
+  return true;
+}
+
+// From a word without W to one with those let in (R3).
+std::uint64_t shared_mutex_core::admit(std::uint64_t w, claimed_waiters& in) noexcept {
+  while (admits(w, access::write)) {
+    wait::node* n = writers_.first();
+    if (n == nullptr) break;
+    if (!writers_.claim(*n, task::wake_reason::data)) continue;
+    in.add(*n);
+    w += writing;
+  }
+  if (!writers_.empty() || !admits(w, access::read)) return w;
+  while (wait::node* n = readers_.claim_first(task::wake_reason::data)) {
+    in.add(*n);
+    w += reader;
+  }
+  return w;
+}
+
+// A writer that leaves may have kept readers out.
+void shared_mutex_core::unpublish(access a, wait::node& n) noexcept {
+  std::uint64_t w = word_.load(base::relaxed);
+  if ((w & waiting) == 0) return;
+  list_of(a).unlink(n);
+  w &= ~waiting;
+  claimed_waiters in;
+  base::step<"rwlock.pass_on">([&] { w = admit(w, in); });
+  // release pairs with the acquire in try_take(): this store stands for all those before it.
+  word_.store(w | others(), base::order<"rwlock.leave">(base::release));
+  in.resume();
+}
+
+// ---- without the lock -------------------------------------------------------------------------------------------------
+
+void shared_mutex_core::release_to_waiters(access a) noexcept {
+  claimed_waiters in;
+  lock_.acquire();
+  const std::uint64_t seen = word_.load(base::relaxed);
+  if (base::check<"rwlock.second_look">((seen & waiting) == 0)) {  // the word is not ours (R2)
+    lock_.release();
+    return release(a);
+  }
+  const std::uint64_t w = seen & ~waiting;
+  if (!holds(w, a)) [[unlikely]]
+    fail_not_held(a);
+  const std::uint64_t freed = w - weight(a);
+  const std::uint64_t next = admit(freed, in);
+  if (next == freed && others() == 0) {
+    // All have left. Still held, so that the last touch is the compare-exchange (R4).
+    word_.store(w, base::relaxed);
+    lock_.release();
+    return release(a);
+  }
+  // release pairs with the acquire in try_take().
+  word_.store(next | others(), base::order<"rwlock.release_slow">(base::release));
+  lock_.release();
+  in.resume();
+}
+
+void shared_mutex_core::fail_not_held(access a) noexcept {
+  base::fail(a == access::write ? "a shared_mutex is unlocked that no writer holds"
+                                : "a shared_mutex is unlocked that no reader holds");
+}
+
+namespace {
+
+void check_not_held(const shared_mutex_core& m, owner me, std::source_location where) {
+  if (m.is_written_by(me)) [[unlikely]]
+    weft::detail::throw_usage("a shared_mutex is locked by who holds it already: it would wait for itself", where);
+}
+
+}  // namespace
+
+void lock(shared_mutex_core& m, access a, std::source_location where) {
+  sched::worker* on = undisturbed();
+  if (on != nullptr && m.try_take(a, owner_of(*on->current()))) [[likely]]
+    return;
+  pass_suspension_point(where);
+  const owner me = this_owner();
+  if (m.try_take(a, me)) return;
+  check_not_held(m, me, where);
+  access_operation op(m, a, me);
+  complete(op, where);
+  op.note_writer();
+}
+
+bool lock_until(shared_mutex_core& m, access a, std::chrono::steady_clock::time_point when,
+                std::source_location where) {
+  pass_suspension_point(where);
+  const owner me = this_owner();
+  if (m.try_take(a, me)) return true;
+  check_not_held(m, me, where);
+  access_operation op(m, a, me);
+  if (!complete_until(op, when, where)) return false;
+  op.note_writer();
+  return true;
+}
+
+}  // namespace weft::inline v1::sync
+
+namespace weft::inline v1 {
+
+using sync::access;
+using sync::core_in;
+using sync::shared_mutex_core;
+
+shared_mutex::~shared_mutex() {
+  base::require(core_in<shared_mutex_core>(room_).is_idle(), "a shared_mutex is destroyed while it is held or waited for");
+}
+void shared_mutex::lock(std::source_location where) {
+  sync::lock(core_in<shared_mutex_core>(room_), access::write, where);
+}
+void shared_mutex::lock_shared(std::source_location where) {
+  sync::lock(core_in<shared_mutex_core>(room_), access::read, where);
+}
+bool shared_mutex::try_lock_until(std::chrono::steady_clock::time_point when, std::source_location where) {
+  return sync::lock_until(core_in<shared_mutex_core>(room_), access::write, when, where);
+}
+bool shared_mutex::try_lock_shared_until(std::chrono::steady_clock::time_point when, std::source_location where) {
+  return sync::lock_until(core_in<shared_mutex_core>(room_), access::read, when, where);
+}
+bool shared_mutex::try_lock() noexcept {
+  return core_in<shared_mutex_core>(room_).try_take(access::write, sync::this_owner());
+}
+bool shared_mutex::try_lock_shared() noexcept { return core_in<shared_mutex_core>(room_).try_take(access::read, 0); }
+void shared_mutex::unlock() noexcept {
+  shared_mutex_core& core = core_in<shared_mutex_core>(room_);
+  if constexpr (base::checked_build)
+    if (core.is_written() && !core.is_written_by(sync::this_owner()))
+      base::fail("a shared_mutex is unlocked by another task or thread than the one that holds it");
+  core.release(access::write);
+}
+void shared_mutex::unlock_shared() noexcept { core_in<shared_mutex_core>(room_).release(access::read); }
+
+}  // namespace weft::inline v1

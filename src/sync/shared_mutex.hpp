@@ -1,0 +1,113 @@
+// Many readers or one writer: one word, and behind it a list of writers and one of readers with a lock of their own.
+//
+//   63             2   1   0
+//  [ readers        ][ X ][ W ]     X  a writer holds it     W  somebody is on a list, or is about to be
+//
+// R1. X excludes readers; what a writer did is seen by those who come after it, what readers did by the next writer.
+//                                                                               model/rwlock, test sync/shared_mutex_*
+// R2. With W set the word changes only under the lock; without it by compare-exchanges alone, which fail when W comes. So a writer
+//     that waits keeps new readers out.                                         test sync/a_waiting_writer_keeps_new_readers_out
+// R3. Nobody waits for what is free: whoever lets go or leaves a list lets in the first writer, or, if no writer waits, all
+//     readers. A lock given to a waiter is in the word after its claim, so one that left was given none.     model/rwlock
+// R4. An unlock ends with one compare-exchange, or with the lock's release while somebody is yet to be resumed. model/rwlock_*_destroys
+#pragma once
+
+#include <chrono>
+#include <source_location>
+
+#include "base/atomic.hpp"
+#include "base/lock.hpp"
+#include "sync/caller.hpp"
+#include "sync/waiters.hpp"
+
+namespace weft::inline v1::sync {
+
+enum class access : std::uint8_t { read, write };
+
+class shared_mutex_core {
+ public:
+  [[nodiscard]] bool try_take(access a, owner me) noexcept {
+    std::uint64_t w = word_.load(base::relaxed);
+    while ((w & waiting) == 0 && admits(w, a))
+      // acquire pairs with the release in release() and the stores under the lock.
+      if (word_.compare_exchange_weak(w, w + weight(a), base::order<"rwlock.take">(base::acquire), base::relaxed)) {
+        if (a == access::write) writer_.store(me, base::relaxed);
+        return true;
+      }
+    return false;
+  }
+  void release(access a) noexcept {
+    if (a == access::write) writer_.store(0, base::relaxed);
+    std::uint64_t w = word_.load(base::relaxed);
+    while ((w & waiting) == 0) {
+      if (!holds(w, a)) [[unlikely]]
+        fail_not_held(a);
+      // release pairs with the acquire in try_take(). The last touch (R4).
+      if (word_.compare_exchange_weak(w, w - weight(a), base::order<"rwlock.release">(base::release), base::relaxed))
+        return;
+    }
+    release_to_waiters(a);
+  }
+  [[nodiscard]] bool is_written_by(owner who) const noexcept { return writer_.load(base::relaxed) == who; }
+  [[nodiscard]] bool is_written() const noexcept { return (word_.load(base::relaxed) & writing) != 0; }
+  [[nodiscard]] bool is_idle() const noexcept { return word_.load(base::relaxed) == 0; }
+
+ private:
+  friend class access_operation;
+  static constexpr std::uint64_t waiting = 1, writing = 2, reader = 4;
+  static constexpr std::uint64_t weight(access a) noexcept { return a == access::write ? writing : reader; }
+  static constexpr bool admits(std::uint64_t w, access a) noexcept {
+    return a == access::write ? w / writing == 0 : (w & writing) == 0;
+  }
+  static constexpr bool holds(std::uint64_t w, access a) noexcept {
+    return a == access::write ? (w & writing) != 0 : w / reader != 0;
+  }
+
+  [[nodiscard]] bool publish(access a, wait::node& n) noexcept;
+  void unpublish(access a, wait::node& n) noexcept;
+  [[nodiscard]] std::uint64_t admit(std::uint64_t w, claimed_waiters& in) noexcept;
+  void release_to_waiters(access a) noexcept;
+  [[nodiscard]] waiters& list_of(access a) noexcept { return a == access::write ? writers_ : readers_; }
+  [[nodiscard]] std::uint64_t others() const noexcept { return writers_.empty() && readers_.empty() ? 0 : waiting; }
+  [[noreturn]] static void fail_not_held(access a) noexcept;
+
+  base::atomic<std::uint64_t> word_{0};
+  base::lock lock_;
+  waiters writers_;  // under lock_
+  waiters readers_;  // under lock_
+  base::atomic<owner> writer_{0};  // written by the writer only; to tell one that waits for itself
+};
+
+class access_operation final : public wait::waitable {
+ public:
+  access_operation(shared_mutex_core& m, access a, owner me) noexcept : mutex_(m), access_(a), me_(me) {}
+
+  bool try_complete() noexcept override { return mutex_.try_take(access_, me_); }
+  bool publish(wait::node& n) noexcept override { return mutex_.publish(access_, n); }
+  void unpublish(wait::node& n) noexcept override { mutex_.unpublish(access_, n); }
+  void lock() noexcept override { mutex_.lock_.acquire(); }
+  void unlock() noexcept override { mutex_.lock_.release(); }
+  [[nodiscard]] std::uintptr_t order_key() const noexcept override { return reinterpret_cast<std::uintptr_t>(&mutex_); }
+  [[nodiscard]] const char* reason() const noexcept override {
+    return access_ == access::write ? "shared_mutex (write)" : "shared_mutex (read)";
+  }
+  [[nodiscard]] const void* object() const noexcept override { return &mutex_; }
+  [[nodiscard]] wait::node& node() noexcept { return node_; }
+  // After it was completed.
+  void note_writer() noexcept {
+    if (access_ == access::write) mutex_.writer_.store(me_, base::relaxed);
+  }
+
+ private:
+  shared_mutex_core& mutex_;
+  access access_;
+  owner me_;
+  wait::node node_;
+};
+
+// Cancellation points.
+void lock(shared_mutex_core& m, access a, std::source_location where);
+[[nodiscard]] bool lock_until(shared_mutex_core& m, access a, std::chrono::steady_clock::time_point when,
+                              std::source_location where);
+
+}  // namespace weft::inline v1::sync

@@ -1,0 +1,75 @@
+// Who waits for a primitive: a FIFO of nodes, and those that were claimed from it and are resumed once the lock is free.
+//
+// G1. A waiter is either claimed by one who has something for it, or leaves by itself (cancelled, late): never both, because both
+//     are the claim of one word. What is meant for a waiter that cannot be claimed goes to the next.   model/semaphore, model/mutex
+// G2. Whoever was claimed is resumed after the waker's last touch of the primitive: the one resumed may destroy it.
+//                                                                  test sync/*_may_destroy_it, model/mutex, model/semaphore
+#pragma once
+
+#include "base/mutation.hpp"
+#include "wait/fiber_wait.hpp"
+
+namespace weft::inline v1::sync {
+
+// Claimed waiters in their order, linked by `next`; the nodes are ours until they are resumed.
+class claimed_waiters {
+ public:
+  claimed_waiters() = default;
+  claimed_waiters(const claimed_waiters&) = delete;
+  claimed_waiters& operator=(const claimed_waiters&) = delete;
+
+  void add(wait::node& n) noexcept {
+    n.next = nullptr;
+    *end_ = &n;
+    end_ = &n.next;
+  }
+  void resume() noexcept {
+    while (first_ != nullptr) {
+      wait::node* n = first_;
+      first_ = n->next;  // the node is its owner's as soon as it runs
+      wait::resume(*n->who);
+    }
+    end_ = &first_;
+  }
+
+ private:
+  wait::node* first_ = nullptr;
+  wait::node** end_ = &first_;
+};
+
+// Everything with the primitive's lock.
+class waiters {
+ public:
+  [[nodiscard]] bool empty() const noexcept { return head_ == nullptr; }
+  [[nodiscard]] wait::node* first() const noexcept { return head_; }
+
+  void link_last(wait::node& n) noexcept { wait::link_last(head_, n); }
+  void link_first(wait::node& n) noexcept {
+    wait::node* second = head_;
+    n.linked = true;
+    n.next = second;
+    n.previous = second == nullptr ? &n : second->previous;  // the head's `previous` is the tail
+    if (second != nullptr) second->previous = &n;
+    head_ = &n;
+  }
+  void unlink(wait::node& n) noexcept { wait::unlink(head_, n); }
+
+  // Takes the first one off. True: it is claimed, and the caller's until it is resumed. False: it has left already (G1).
+  [[nodiscard]] bool claim(wait::node& first, task::wake_reason why) noexcept {
+    unlink(first);
+    return base::check<"waiters.claim">(wait::claim(first, why));
+  }
+  [[nodiscard]] wait::node* claim_first(task::wake_reason why) noexcept {
+    while (wait::node* n = head_)
+      if (claim(*n, why)) return n;
+    return nullptr;
+  }
+  void claim_all(claimed_waiters& into) noexcept {
+    while (wait::node* n = claim_first(task::wake_reason::data)) into.add(*n);
+  }
+
+ private:
+  wait::node* head_ = nullptr;
+};
+
+}  // namespace weft::inline v1::sync

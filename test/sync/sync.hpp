@@ -1,0 +1,88 @@
+// What the tests of the sync layer share.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdlib>
+#include <functional>
+#include <mutex>
+#include <shared_mutex>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <weft/weft.hpp>
+
+#include "base/atomic.hpp"
+#include "support/process.hpp"
+#include "support/until.hpp"
+#include "support/watchdog.hpp"
+#include "support/worker_counts.hpp"
+#include "wait/fiber_wait.hpp"
+
+namespace sync_test {
+
+using namespace std::chrono_literals;
+using clock = std::chrono::steady_clock;
+using support::at_worker_counts;
+using support::scaled;
+using support::until;
+using support::watched_runtime;
+namespace base = weft::base;
+using handles = std::vector<weft::join_handle<void>>;
+
+inline void join(handles& all) {
+  for (auto& h : all) h.join();
+}
+
+// A task that says which it is, so that others can wait until it is parked.
+class named_task {
+ public:
+  template <class F>
+  named_task(weft::runtime& rt, F f)
+      : handle_(rt.spawn([this, f = std::move(f)]() mutable {
+          self_.store(weft::wait::current_task(), base::release);
+          f();
+        })) {}
+  named_task(const named_task&) = delete;
+  named_task& operator=(const named_task&) = delete;
+
+  void until_parked() const {
+    until([this] {
+      const weft::task::record* t = self_.load(base::acquire);
+      return t != nullptr && weft::task::state_word::phase_of(t->word.load()) == weft::task::phase::parked;
+    });
+  }
+  void cancel() { handle_.cancel(); }
+  void join() { handle_.join(); }
+  // True: it ended by cancellation.
+  [[nodiscard]] bool join_cancelled() {
+    try {
+      handle_.join();
+      return false;
+    } catch (const weft::task_cancelled&) {
+      return true;
+    }
+  }
+  [[nodiscard]] const weft::task::record& record() const { return *self_.load(base::acquire); }
+
+ private:
+  base::atomic<weft::task::record*> self_{nullptr};
+  weft::join_handle<void> handle_;
+};
+
+// As often as asked for in the environment, or else so often that it takes a few seconds at most.
+[[nodiscard]] inline std::size_t rounds(std::size_t usual) {
+  const char* asked = std::getenv("WEFT_TEST_ROUNDS");
+  return asked != nullptr ? std::strtoull(asked, nullptr, 10) : scaled(usual);
+}
+
+// In a task, and on a thread outside.
+template <class F>
+void in_task_and_thread(F f) {
+  f();
+  weft::run({.workers = 2}, f);
+}
+
+}  // namespace sync_test
