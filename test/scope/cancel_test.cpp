@@ -316,7 +316,7 @@ TEST(ScopeCancel, shields_nest_to_255_and_the_next_one_is_refused) {
       static int until_refused(int depth) {
         try {
           const weft::this_task::shield held;
-          return until_refused(depth + 1);
+          return depth > 1000 ? depth : until_refused(depth + 1);
         } catch (const weft::usage_error& e) {
           EXPECT_NE(std::string(e.what()).find("255"), std::string::npos) << e.what();
           return depth;
@@ -550,7 +550,6 @@ TEST(ScopeCancel, a_cancel_that_races_the_end_leaves_the_owner_as_it_was) {
   at_worker_counts([](std::size_t workers) {
     watched_runtime rt(workers);
     const std::size_t rounds = scaled(3'000);
-    base::atomic<bool> over{false};
     std::optional<weft::scope_ref> ref;
     base::atomic<std::size_t> published{0}, cancelled{0};
     std::thread outside([&] {

@@ -195,7 +195,7 @@ TEST(TaskLocal, a_task_that_is_refused_or_cannot_be_made_gives_its_share_back) {
     local.with(1, [&] {
       EXPECT_THROW(ended->spawn([] {}), weft::scope_closed);
       const cannot_be_copied f;
-      EXPECT_THROW(weft::spawn(f), std::runtime_error);
+      EXPECT_THROW((void)weft::spawn(f), std::runtime_error);
       weft::with_scope([&](weft::scope& s) { EXPECT_THROW(s.spawn(f), std::runtime_error); });
     });
     EXPECT_EQ(counted::gone.load(), 1);
