@@ -32,9 +32,8 @@ int main() {
     });
 
     request.with("2", [] {
-      const auto all = weft::with_timeout(20ms, [] {
-        return weft::join_all([] { return ask("hall", 1ms); }, [] { return ask("garden", 5s); });
-      });
+      const auto all = weft::with_timeout(
+          20ms, [] { return weft::join_all([] { return ask("hall", 1ms); }, [] { return ask("garden", 5s); }); });
       std::printf("%s\n", all ? "searched everywhere" : "out of time");
     });
 
@@ -50,8 +49,8 @@ int main() {
       }
     });
 
-    weft::with_scope([](weft::scope& s) {
-      int tries = 0;
+    int tries = 0;  // not inside: the body's own locals are gone when it returns, before its children end
+    weft::with_scope([&](weft::scope& s) {
       s.supervise({.pause = 1ms}, [&tries] {
         if (++tries < 3) throw std::runtime_error("no light");
         std::printf("found a candle at try %d\n", tries);

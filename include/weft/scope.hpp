@@ -6,6 +6,9 @@
 //     return left.join() + right.join();
 //   });
 //
+// What stands outside of with_scope children may borrow by reference. The body's own locals they may not, unless the body waits for
+// them: it returns before they end. (In the example it joins them.)
+//
 // with_scope returns when the body and every child have ended. The first of them to throw cancels the others, and with_scope
 // throws what it threw.
 #pragma once

@@ -89,7 +89,7 @@ TEST(ScopeDeadline, a_later_call_replaces_it) {
       // Brought forward, by a child on whichever worker.
       EXPECT_THROW(weft::with_scope([&](weft::scope& s) {
                      s.cancel_after(1h);
-                     s.spawn([&s] { s.cancel_after(2h); });
+                     s.spawn([&s] { s.cancel_after(2h); }).join();  // before the next one, which is to be the last
                      s.spawn([&s] {
                        weft::sleep_for(1ms);
                        s.cancel_after(1ms);
