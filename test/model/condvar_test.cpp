@@ -52,7 +52,7 @@ MODEL_TEST(condvar_notify_against_wait) {
 }
 
 // req: BZ-13
-MODEL_TEST(condvar_two_takers, .preemptions = 3, .old_reads = 0) {
+MODEL_TEST(condvar_two_takers, .preemptions = 3, .old_reads = 1) {
   condition c;
   fiber a([&] { c.take(); });
   fiber b([&] { c.take(); });
@@ -64,7 +64,7 @@ MODEL_TEST(condvar_two_takers, .preemptions = 3, .old_reads = 0) {
 }
 
 // req: BZ-13
-MODEL_TEST(condvar_notify_all, .preemptions = 3, .old_reads = 0) {
+MODEL_TEST(condvar_notify_all, .preemptions = 3, .old_reads = 1) {
   condition c;
   fiber a([&] { c.take(); });
   fiber b([&] { c.take(); });
