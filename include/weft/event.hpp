@@ -29,7 +29,7 @@ class event_base {
   }
   [[nodiscard]] bool wait_until(std::chrono::steady_clock::time_point when,
                                 std::source_location where = std::source_location::current()) {
-    return sync::wait_until(signal_.core(), {.takes = Takes}, when, where);
+    return sync::wait_until(signal_.core(), {.takes = Takes}, "event", when, where);
   }
   template <class Rep, class Period>
   [[nodiscard]] bool wait_for(std::chrono::duration<Rep, Period> time,

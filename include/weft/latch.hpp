@@ -24,7 +24,7 @@ class WEFT_API latch {
   }
   [[nodiscard]] bool wait_until(std::chrono::steady_clock::time_point when,
                                 std::source_location where = std::source_location::current()) {
-    return sync::wait_until(signal_.core(), sync::until_set{}, when, where);
+    return sync::wait_until(signal_.core(), sync::until_set{}, "latch", when, where);
   }
   template <class Rep, class Period>
   [[nodiscard]] bool wait_for(std::chrono::duration<Rep, Period> time,

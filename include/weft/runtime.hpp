@@ -159,16 +159,23 @@ handle_for<F> spawn_checked(sched::scheduler* in, const attributes* a, F&& f) {
   return detail_access::make(s.task, &made->outcome());
 }
 
-template <class F>
-handle_for<F> spawn_in(sched::scheduler* in, const attributes* a, F&& f) {
+// spawn(f), if f can be a task; otherwise the compiler says why not.
+template <class Handle, class F, class Spawn>
+Handle if_it_can_run(F&& f, Spawn spawn) {
   constexpr bool takes_none = std::invocable<std::decay_t<F>>;
   constexpr bool can_be_kept = std::constructible_from<std::decay_t<F>, F&&>;
   check_takes_no_arguments<takes_none>();
   check_can_be_kept<can_be_kept>();
   if constexpr (takes_none && can_be_kept)
-    return spawn_checked(in, a, std::forward<F>(f));
+    return spawn(std::forward<F>(f));
   else
     return {};
+}
+
+template <class F>
+handle_for<F> spawn_in(sched::scheduler* in, const attributes* a, F&& f) {
+  return if_it_can_run<handle_for<F>>(std::forward<F>(f),
+                                      [&](auto&& task) { return spawn_checked(in, a, std::forward<F>(task)); });
 }
 
 }  // namespace detail

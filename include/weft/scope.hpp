@@ -131,16 +131,10 @@ class scope_calls {
  private:
   template <class F>
   child_for<F> spawn_given(const attributes* a, F&& f) const {
-    constexpr bool takes_none = std::invocable<std::decay_t<F>>;
-    constexpr bool can_be_kept = std::constructible_from<std::decay_t<F>, F&&>;
-    check_takes_no_arguments<takes_none>();
-    check_can_be_kept<can_be_kept>();
-    if constexpr (takes_none && can_be_kept) {
+    return if_it_can_run<child_for<F>>(std::forward<F>(f), [&](auto&& task) {
       [[maybe_unused]] const Reservation held(core_);
-      return spawn_child(core_, a, std::forward<F>(f));
-    } else {
-      return {};
-    }
+      return spawn_child(core_, a, std::forward<F>(task));
+    });
   }
 };
 

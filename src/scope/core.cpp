@@ -26,6 +26,18 @@ void unlink(kin*& first, kin& child) noexcept {
   if (child.next != nullptr) child.next->previous = child.previous;
 }
 
+// What a request to cancel t leaves to be done. True: somebody bridges it to a stop_token.
+bool note_cancelled(task::record& t, task::wake_result how, sched::chain<task::record>& woken) noexcept {
+  if (how == task::wake_result::claimed) {
+    t.wake_value = task::wake_value(task::wake_reason::cancelled, 0);
+    woken.push_back(&t);
+  }
+  if (!t.word.is_bridged()) [[likely]]
+    return false;
+  sched::add_reference(&t);
+  return true;
+}
+
 }  // namespace
 
 // The owner's wait for the last child.
@@ -144,21 +156,9 @@ void scope_core::cancel(cause why) noexcept {
     children_timed_out_ = timed_out_ && live_ != 0;
     for (kin* child = children_; child != nullptr; child = child->next) {
       task::record& t = record_of(*child);
-      if (t.word.request_cancel() == task::wake_result::claimed) {
-        t.wake_value = task::wake_value(task::wake_reason::cancelled, 0);
-        woken.push_back(&t);
-      }
-      if (t.word.is_bridged()) [[unlikely]] {
-        sched::add_reference(&t);
-        child->told = std::exchange(bridged, child);
-      }
+      if (note_cancelled(t, t.word.request_cancel(), woken)) child->told = std::exchange(bridged, child);
     }
-    if (owner_.word.request_cancel_of_scope() == task::wake_result::claimed) {
-      owner_.wake_value = task::wake_value(task::wake_reason::cancelled, 0);
-      woken.push_back(&owner_);
-    }
-    owner_bridged = owner_.word.is_bridged();
-    if (owner_bridged) sched::add_reference(&owner_);
+    owner_bridged = note_cancelled(owner_, owner_.word.request_cancel_of_scope(), woken);
   }
   // Before they are woken, and so while the bridges of those that were parked stand.
   while (bridged != nullptr) {

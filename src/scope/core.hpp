@@ -7,7 +7,8 @@
 //     later is cancelled at birth.                                                 model/scope, test scope/cancel_*
 // G4. The owner's bit is its own for as long as the scope is open: it takes the bit back when it leaves, and asks the scopes
 //     around this one (state.hpp S4).                                              model/scope, test scope/nested_*
-// G5. Nothing of the user's runs under the lock: exceptions are dropped, tasks woken and stop_tokens told after it.
+// G5. Nothing of the user's runs under the lock: exceptions are dropped, tasks woken and stop_tokens told after it. (Checked builds
+//     abort when a task suspends under one.)                                        test wait/stop_bridge_*
 #pragma once
 
 #include <cstdint>

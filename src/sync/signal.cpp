@@ -62,8 +62,9 @@ void wait_for(signal_core& s, until_set u, const char* reason, std::source_locat
   signal_operation op(s, u, reason);
   complete(op, where);
 }
-bool wait_until(signal_core& s, until_set u, std::chrono::steady_clock::time_point when, std::source_location where) {
-  signal_operation op(s, u, "event");
+bool wait_until(signal_core& s, until_set u, const char* reason, std::chrono::steady_clock::time_point when,
+                std::source_location where) {
+  signal_operation op(s, u, reason);
   return complete_until(op, when, where);
 }
 void wait_for(signal_core& s, until_round_ends u, const char* reason, std::source_location where) {

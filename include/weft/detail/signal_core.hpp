@@ -69,8 +69,8 @@ class WEFT_API signal_room {
 
 // Cancellation points.
 WEFT_API void wait_for(signal_core& s, until_set u, const char* reason, std::source_location where);
-[[nodiscard]] WEFT_API bool wait_until(signal_core& s, until_set u, std::chrono::steady_clock::time_point when,
-                                       std::source_location where);
+[[nodiscard]] WEFT_API bool wait_until(signal_core& s, until_set u, const char* reason,
+                                       std::chrono::steady_clock::time_point when, std::source_location where);
 WEFT_API void wait_for(signal_core& s, until_round_ends u, const char* reason, std::source_location where);
 // Not. To one who waits, or, if none does, to the next one who comes.
 WEFT_API void set_for_one(signal_core& s) noexcept;
