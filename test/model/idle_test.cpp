@@ -44,7 +44,7 @@ struct pool {
 
 }  // namespace
 
-// req: W-4
+// req: W-4 BZ-5
 MODEL_TEST(idle_one_worker_one_task, .preemptions = -1) {
   pool<1> p(1);
   thread([&] { p.work(0); });
@@ -52,7 +52,7 @@ MODEL_TEST(idle_one_worker_one_task, .preemptions = -1) {
   p.check();
 }
 
-// req: W-4
+// req: W-4 BZ-5
 MODEL_TEST(idle_one_worker_two_tasks, .preemptions = 3) {
   pool<2> p(1);
   thread([&] { p.work(0); });
@@ -63,7 +63,7 @@ MODEL_TEST(idle_one_worker_two_tasks, .preemptions = 3) {
   p.check();
 }
 
-// req: W-4
+// req: W-4 BZ-5
 MODEL_TEST(idle_one_worker_two_enqueuers, .preemptions = 3, .old_reads = 1) {
   pool<2> p(1);
   thread([&] { p.work(0); });
@@ -72,7 +72,7 @@ MODEL_TEST(idle_one_worker_two_enqueuers, .preemptions = 3, .old_reads = 1) {
   p.check();
 }
 
-// req: W-4
+// req: W-4 BZ-5
 MODEL_TEST(idle_two_workers_one_task, .preemptions = 3, .old_reads = 1) {
   pool<1> p(2);
   thread([&] { p.work(0); });
@@ -83,7 +83,7 @@ MODEL_TEST(idle_two_workers_one_task, .preemptions = 3, .old_reads = 1) {
 
 // Two tasks that need each other, left to one searcher: it takes one and must hand on, or the other never runs (I1). Both
 // workers begin asleep.
-// req: W-4
+// req: W-4 BZ-5
 MODEL_TEST(idle_last_searcher_hands_on, .preemptions = 3, .old_reads = 1) {
   pool<2> p(2);
   base::atomic<std::uint32_t> running{0};
@@ -101,7 +101,7 @@ MODEL_TEST(idle_last_searcher_hands_on, .preemptions = 3, .old_reads = 1) {
 }
 
 // The end of the same: one sleeps, the other searches already.
-// req: W-4
+// req: W-4 BZ-5
 MODEL_TEST(idle_a_lone_searcher_hands_on, .preemptions = 3) {
   pool<2> p(2);
   base::atomic<std::uint32_t> running{0};

@@ -28,6 +28,7 @@ wait::outcome wait_for(event& e, bool interruptible = true) { return e.wait_for(
 
 }  // namespace
 
+// req: W-4 LS-P1 LS-P2 CSP-6
 MODEL_TEST(park_one_waker, .preemptions = -1) {
   event e;
   base::plain<int> told{0};
@@ -46,6 +47,7 @@ MODEL_TEST(park_one_waker, .preemptions = -1) {
   model_assert(e.nobody_waits());
 }
 
+// req: W-4 LS-F4 CSP-6
 MODEL_TEST(park_two_wakers, .preemptions = -1) {
   event e;
   model_task t(false);
@@ -56,6 +58,7 @@ MODEL_TEST(park_two_wakers, .preemptions = -1) {
   model_assert(woke[0] + woke[1] <= 1);
 }
 
+// req: W-4 LS-P3 LS-F4
 MODEL_TEST(park_wake_against_cancel, .preemptions = 4) {
   event e;
   base::plain<int> told{0};
@@ -120,6 +123,7 @@ MODEL_TEST(park_two_cancels, .preemptions = -1) {
 }
 
 // A waker that remembers the ticket of the first wait, as a timer does, comes at any later time.
+// req: W-4 LS-T1
 MODEL_TEST(park_old_ticket_does_not_end_the_next_wait, .preemptions = 4) {
   event first, second;
   model_task t(false);

@@ -46,7 +46,7 @@ void turn(ring& r, int by) {
 
 }  // namespace
 
-// req: W-4
+// req: W-4 BZ-2
 MODEL_TEST(ring_owner_and_thief, .preemptions = 4) {
   items<4> all;
   watch_slots watch;
@@ -72,6 +72,7 @@ MODEL_TEST(ring_owner_and_thief, .preemptions = 4) {
   model_assert(all.taken() == 4 && owner.count + thief.count + rest.count == 4);
 }
 
+// req: W-4 BZ-2
 MODEL_TEST(ring_owner_and_two_thieves, .preemptions = 3) {
   items<4> all;
   watch_slots watch;
@@ -103,6 +104,7 @@ MODEL_TEST(ring_owner_and_two_thieves, .preemptions = 3) {
 }
 
 // A full ring meets a push while a thief comes: R4 both ways, then the slots are used again (R2).
+// req: W-4 BZ-2
 MODEL_TEST(ring_overflow_against_a_thief, .preemptions = 3) {
   items<7> all;
   watch_slots watch;
@@ -129,6 +131,7 @@ MODEL_TEST(ring_overflow_against_a_thief, .preemptions = 3) {
 }
 
 // A thief that was slow is overtaken by a second one and by the owner who fills the ring again.
+// req: W-4 BZ-2
 MODEL_TEST(ring_two_thieves_and_wrap, .preemptions = 3) {
   items<6> all;
   watch_slots watch;
@@ -155,6 +158,7 @@ MODEL_TEST(ring_two_thieves_and_wrap, .preemptions = 3) {
 }
 
 // Thieves of thieves: what was stolen is published to the next.
+// req: W-4 BZ-2
 MODEL_TEST(ring_stolen_tasks_are_stolen_again, .preemptions = 3) {
   items<4> all;
   watch_slots watch;

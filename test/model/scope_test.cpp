@@ -52,6 +52,32 @@ void close(scope_core* s) {
   s->drop_reference();
 }
 
+// Somebody spawns while the owner waits and leaves: refused, or ended before the owner goes on.
+struct late_spawn {
+  void race(model_task& owner, scope_core* s) {
+    s->add_reference();
+    thread([this, s] {
+      if (s->admit(child.place)) {
+        admitted.store(true, base::relaxed);
+        done = 1;
+        child.end();
+      }
+      s->drop_reference();
+    });
+    thread([this, &owner, s] {
+      worker::run(owner, [&] {
+        s->drain();
+        if (admitted.load(base::relaxed)) model_assert(done == 1);
+        s->leave();
+        s->drop_reference();
+      });
+    });
+  }
+  offspring child;
+  base::plain<int> done{0};
+  base::atomic<bool> admitted{false};
+};
+
 }  // namespace
 
 // req: W-4 LS-N1 W-3
@@ -81,57 +107,20 @@ MODEL_TEST(scope_two_children_end_while_the_owner_waits, .preemptions = 4) {
 // req: W-4 W-3
 MODEL_TEST(scope_spawn_against_close, .preemptions = -1) {
   model_task owner(false);
-  offspring late;
-  base::plain<int> done{0};
-  scope_core* s = opened_by(owner);
-  s->add_reference();
-  base::atomic<bool> admitted{false};
-  thread([&] {
-    if (s->admit(late.place)) {
-      admitted.store(true, base::relaxed);
-      done = 1;
-      late.end();
-    }
-    s->drop_reference();
-  });
-  thread([&] {
-    worker::run(owner, [&] {
-      s->drain();
-      // Decided by now: a child that was admitted has ended.
-      if (admitted.load(base::relaxed)) model_assert(done == 1);
-      s->leave();
-      s->drop_reference();
-    });
-  });
+  late_spawn spawn;
+  spawn.race(owner, opened_by(owner));
   join_all();
 }
 
 // req: W-4 W-3
 MODEL_TEST(scope_spawn_against_the_last_child, .preemptions = 4) {
   model_task owner(false);
-  offspring first, late;
-  base::plain<int> done{0};
-  base::atomic<bool> admitted{false};
+  offspring first;
+  late_spawn spawn;
   scope_core* s = opened_by(owner);
-  s->add_reference();
   model_assert(s->admit(first.place));
   thread([&] { first.end(); });
-  thread([&] {
-    if (s->admit(late.place)) {
-      admitted.store(true, base::relaxed);
-      done = 1;
-      late.end();
-    }
-    s->drop_reference();
-  });
-  thread([&] {
-    worker::run(owner, [&] {
-      s->drain();
-      if (admitted.load(base::relaxed)) model_assert(done == 1);
-      s->leave();
-      s->drop_reference();
-    });
-  });
+  spawn.race(owner, s);
   join_all();
 }
 

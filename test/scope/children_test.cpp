@@ -12,6 +12,7 @@
 
 #include <weft/weft.hpp>
 
+#include "support/parked.hpp"
 #include "support/process.hpp"
 #include "support/until.hpp"
 #include "support/watchdog.hpp"
@@ -23,15 +24,11 @@ using namespace std::chrono_literals;
 using support::at_worker_counts;
 using support::scaled;
 using support::until;
+using support::wait_for_ever;
 using support::watched_runtime;
 namespace base = weft::base;
 
 // Parks until it is cancelled.
-void wait_for_ever() {
-  const base::atomic<bool> never{false};
-  for (;;) weft::park_if(never, false);
-}
-
 // ---- what it returns -------------------------------------------------------------------------------------------------
 
 // req: W-3

@@ -12,6 +12,7 @@
 
 #include <weft/weft.hpp>
 
+#include "support/parked.hpp"
 #include "support/process.hpp"
 #include "support/until.hpp"
 #include "support/watchdog.hpp"
@@ -23,17 +24,13 @@ using namespace std::chrono_literals;
 using support::at_worker_counts;
 using support::scaled;
 using support::until;
+using support::wait_for_ever;
 using support::watched_runtime;
 namespace base = weft::base;
 
 struct failure : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
-
-void wait_for_ever() {
-  const base::atomic<bool> never{false};
-  for (;;) weft::park_if(never, false);
-}
 
 // Callables that wait until they are cancelled, and count that they have ended.
 struct endless {

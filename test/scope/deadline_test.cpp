@@ -8,6 +8,7 @@
 
 #include <weft/weft.hpp>
 
+#include "support/parked.hpp"
 #include "support/process.hpp"
 #include "support/until.hpp"
 #include "support/watchdog.hpp"
@@ -19,14 +20,10 @@ using namespace std::chrono_literals;
 using support::at_worker_counts;
 using support::scaled;
 using support::until;
+using support::wait_for_ever;
 using support::watched_runtime;
 using clock = std::chrono::steady_clock;
 namespace base = weft::base;
-
-void wait_for_ever() {
-  const base::atomic<bool> never{false};
-  for (;;) weft::park_if(never, false);
-}
 
 // req: W-3
 TEST(ScopeDeadline, cancels_body_and_children_when_it_comes_and_not_before) {

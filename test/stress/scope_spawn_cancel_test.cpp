@@ -7,6 +7,7 @@
 
 #include <weft/weft.hpp>
 
+#include "support/parked.hpp"
 #include "support/process.hpp"
 #include "support/until.hpp"
 #include "support/watchdog.hpp"
@@ -17,13 +18,9 @@ namespace {
 using namespace std::chrono_literals;
 using support::at_worker_counts;
 using support::until;
+using support::wait_for_ever;
 using support::watched_runtime;
 namespace base = weft::base;
-
-void wait_for_ever() {
-  const base::atomic<bool> never{false};
-  for (;;) weft::park_if(never, false);
-}
 
 enum class by { body, deadline, failure, outside_thread, owner };
 

@@ -8,6 +8,7 @@
 
 #include <weft/weft.hpp>
 
+#include "support/parked.hpp"
 #include "support/process.hpp"
 #include "support/until.hpp"
 #include "support/watchdog.hpp"
@@ -19,17 +20,13 @@ using namespace std::chrono_literals;
 using support::at_worker_counts;
 using support::scaled;
 using support::until;
+using support::wait_for_ever;
 using support::watched_runtime;
 namespace base = weft::base;
 
 struct failure : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
-
-void wait_for_ever() {
-  const base::atomic<bool> never{false};
-  for (;;) weft::park_if(never, false);
-}
 
 void at_worker_counts_in_a_task(auto test) {
   support::watchdog guard(110s);

@@ -9,6 +9,7 @@
 #include <weft/weft.hpp>
 
 #include "sched/scheduler.hpp"
+#include "support/parked.hpp"
 #include "support/process.hpp"
 #include "support/until.hpp"
 #include "support/watchdog.hpp"
@@ -18,23 +19,12 @@ namespace {
 
 using namespace std::chrono_literals;
 using support::at_worker_counts;
+using support::parked_tasks;
 using support::scaled;
 using support::until;
+using support::wait_for_ever;
 using support::watched_runtime;
 namespace base = weft::base;
-
-void wait_for_ever() {
-  const base::atomic<bool> never{false};
-  for (;;) weft::park_if(never, false);
-}
-
-std::size_t parked_tasks(weft::sched::scheduler& s) {
-  std::size_t count = 0;
-  s.records().walk([&](const weft::task::record& t) {
-    count += weft::task::state_word::phase_of(t.word.load()) == weft::task::phase::parked ? 1 : 0;
-  });
-  return count;
-}
 
 // ---- out: stop_on_cancel ---------------------------------------------------------------------------------------------
 
