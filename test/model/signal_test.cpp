@@ -64,7 +64,7 @@ MODEL_TEST(event_time_out_against_set) {
   sync::signal_core s;
   weft::time::wheel w;
   bool got = false;
-  fiber late([&] { got = sync::wait_until(s, takes, at(begin + 3 * tick), {}); }, &w);
+  fiber late([&] { got = sync::wait_until(s, takes, "signal", at(begin + 3 * tick), {}); }, &w);
   fiber setter([&] { s.set_for_one(); });
   thread([&] { fire(w, begin + 5 * tick); });
   join_all();
