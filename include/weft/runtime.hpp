@@ -13,17 +13,20 @@
 
 #include <weft/detail/body.hpp>
 #include <weft/detail/config.hpp>
+#include <weft/dispatcher.hpp>
 #include <weft/join_handle.hpp>
 
 namespace weft::inline v1 {
 
-enum class priority : unsigned char { normal, high, low };  // room: gets its meaning later
+// Urgent tasks come before all others of their runtime, background ones when there is nothing else; none starves another: of nine
+// dispatches at most eight are urgent, and now and then the oldest background task has its turn.
+enum class priority : unsigned char { normal, urgent, background };
 
 // Of one task, for spawn(attributes, f).
 struct attributes {
   std::string_view name = {};         // up to 31 characters are kept
   std::size_t stack_size = 0;         // usable bytes; 0: the runtime's default
-  std::string_view pool = {};         // room: gets its meaning later
+  dispatcher on = {};                 // where it runs
   weft::priority priority = priority::normal;
 };
 
@@ -36,6 +39,13 @@ struct runtime_options {
   std::size_t queue_capacity = 256;  // of a worker's own queues; a power of two, 8 to 65536
   std::size_t steal_scan = 4;  // victims a searching worker looks at before it pauses
   bool stealing = true;  // false: a task stays with the worker that got it first
+  // More workers while some are stuck in a task that computes or blocks, and work waits: to twice `workers` that use a processor,
+  // and to max_workers with those that are blocked. Without stealing there are never more.
+  bool elastic = true;
+  std::size_t max_workers = 512;
+  std::size_t io_tasks = 0;  // tasks on dispatcher::io() at a time; 0: 64, or the number of workers if that is more
+  std::size_t leave_cores_free = 0;  // with workers = 0: so many fewer than the machine offers, but at least one
+  bool pin_workers = false;  // each of `workers` to one processor
   // Called for the exception of a task whose handle is gone; without it such an exception ends the process (but see
   // join_handle). It must not throw.
   std::function<void(std::string_view task, std::exception_ptr error)> on_unhandled_exception = {};
@@ -44,6 +54,15 @@ struct runtime_options {
 struct runtime_statistics {
   std::uint64_t spawned = 0, finished = 0, dispatched = 0, steal_attempts = 0, steals = 0, stolen_tasks = 0,
                 overflow_batches = 0, parks = 0, wakes = 0, sleeps = 0;
+};
+
+// How the pool has grown, and why it has not, look by look of the monitor.
+struct elastic_statistics {
+  std::size_t workers = 0;  // now
+  std::uint64_t samples = 0, positive_pressure = 0, negative_pressure = 0, longest_negative_streak = 0;
+  std::uint64_t no_work = 0, nonpositive_pressure = 0, idle_capacity = 0, not_stuck = 0, at_limit = 0;  // it did not grow
+  std::uint64_t gate_passes = 0;  // it should
+  std::uint64_t grown = 0, failed = 0, retired = 0;  // workers
 };
 
 namespace detail {
@@ -106,10 +125,11 @@ class WEFT_API runtime {
   // Takes no more tasks from outside and returns when every task has ended. The destructor does it too. Not from a task.
   void shutdown();
 
-  [[nodiscard]] std::size_t workers() const noexcept;
+  [[nodiscard]] std::size_t workers() const noexcept;  // of their own; there may be more for a while
   // Sums over the workers; each figure is exact, the set is not a snapshot.
   [[nodiscard]] runtime_statistics statistics() const noexcept;
   [[nodiscard]] runtime_statistics statistics_of(std::size_t worker) const;
+  [[nodiscard]] elastic_statistics elasticity() const noexcept;
 
   [[nodiscard]] sched::scheduler& core() noexcept { return *core_; }  // for Weft's own tests and layers
 
@@ -210,6 +230,12 @@ template <class F, class... Arguments>  // only to say that there is no such thi
 join_handle<void> spawn(F&&, Arguments&&...) {
   detail::check_takes_no_arguments<sizeof...(Arguments) == 0>();
   return {};
+}
+
+// A new task on that dispatcher.
+template <class F>
+detail::handle_for<F> spawn_on(const dispatcher& d, F&& f) {
+  return spawn(attributes{.on = d}, std::forward<F>(f));
 }
 
 // A runtime for the length of f, which runs as its first task. Returns what f returns, 0 for void, so that main can return

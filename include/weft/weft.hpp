@@ -7,6 +7,7 @@
 #include <weft/channel.hpp>
 #include <weft/combine.hpp>
 #include <weft/condition_variable.hpp>
+#include <weft/dispatcher.hpp>
 #include <weft/errors.hpp>
 #include <weft/event.hpp>
 #include <weft/join_handle.hpp>

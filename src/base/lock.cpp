@@ -5,7 +5,29 @@ namespace {
 
 #if !defined(WEFT_MODEL)
 thread_local int held_by_this_thread = 0;
+thread_local raw_atomic<bool>* told_of_waits = nullptr;
 #endif
+
+// Whoever wants to know sees that this thread sleeps for one of our locks.
+class noted_wait {
+ public:
+#if defined(WEFT_MODEL)
+  noted_wait() = default;
+#else
+  noted_wait() : flag_(told_of_waits) { set(true); }
+  ~noted_wait() { set(false); }
+#endif
+  noted_wait(const noted_wait&) = delete;
+  noted_wait& operator=(const noted_wait&) = delete;
+
+#if !defined(WEFT_MODEL)
+ private:
+  void set(bool waits) noexcept {
+    if (flag_ != nullptr) flag_->store(waits, relaxed);
+  }
+  raw_atomic<bool>* const flag_;
+#endif
+};
 
 }  // namespace
 
@@ -26,7 +48,13 @@ thread_local int held_by_this_thread = 0;
 #endif
 }
 
-void lock::acquire_slow() noexcept {
+void tell_of_lock_waits([[maybe_unused]] raw_atomic<bool>* flag) noexcept {
+#if !defined(WEFT_MODEL)
+  told_of_waits = flag;
+#endif
+}
+
+[[gnu::noinline]] void lock::acquire_slow() noexcept {
   // The holder is nearly always a few instructions from releasing; if it was preempted, spinning only steals its time.
   constexpr int spins = spin_limit(40);
   for (int i = 0; i < spins; ++i) {
@@ -36,6 +64,7 @@ void lock::acquire_slow() noexcept {
     cpu_relax();
   }
   // From here on the word is left at 2 by whoever gets it, because others may sleep behind: one wake too many at worst.
+  const noted_wait noted;
   while (word_.exchange(2, order<"lock.acquire_slow">(base::acquire)) != 0) futex_wait(word_, 2);
 }
 

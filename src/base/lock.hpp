@@ -55,6 +55,9 @@ class lock {
 // How many of these locks the calling thread holds; always 0 outside checked builds.
 [[nodiscard]] int locks_held() noexcept;
 
+// From now on `flag` is true while the calling thread sleeps for one of these locks. nullptr: no more.
+void tell_of_lock_waits(raw_atomic<bool>* flag) noexcept;
+
 class lock_guard {
  public:
   explicit lock_guard(lock& l) noexcept : lock_(l) { lock_.acquire(); }

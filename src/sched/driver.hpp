@@ -36,7 +36,7 @@ class timer_source {
   // Wakes what is due at `now`, at most `most`; returns how many were woken. What is left stays due: next_deadline() says so.
   // Runs on a worker, which gets the tasks.
   virtual std::size_t fire(base::time_ns now, worker& on, std::size_t most) noexcept = 0;
-  // Has it ring at that time or, if it is past, soon. The caller then sees to it that somebody watches (ensure_watched).
+  // Has it ring at that time or, if it is past, soon.
   virtual void set(alarm& a, base::time_ns when) noexcept = 0;
   // False: it rings now or has rung.
   [[nodiscard]] virtual bool clear(alarm& a) noexcept = 0;

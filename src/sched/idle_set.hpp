@@ -23,6 +23,7 @@
 // by the counter can then miss each other.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -38,7 +39,13 @@ class idle_set {
  public:
   static constexpr int nobody = -1;
 
-  explicit idle_set(std::size_t workers) : workers_(workers), asleep_((workers + 63) / 64, 0) {}
+  // `most`: to how many the pool may grow.
+  explicit idle_set(std::size_t workers, std::size_t most = 0)
+      : workers_(workers),
+        asleep_((std::max(workers, most) + 63) / 64, 0) {}
+
+  // The pool has grown or shrunk: what half of it is (I2). relaxed: a search more or less loses nothing.
+  void set_workers(std::size_t n) noexcept { workers_.store(n, base::relaxed); }
 
   // Enqueuer, after its push: the worker to wake, already counted as searching; or nobody. The preferred one if it sleeps.
   [[nodiscard]] int wake_one(int preferred = nobody) noexcept {
@@ -72,7 +79,7 @@ class idle_set {
   [[nodiscard]] bool start_searching() noexcept {
     std::uint32_t n = searching_.load(base::relaxed);
     do {
-      if (std::size_t{2} * n >= workers_ && n != 0) return false;
+      if (std::size_t{2} * n >= workers_.load(base::relaxed) && n != 0) return false;
     } while (!searching_.compare_exchange_weak(n, n + 1, base::relaxed, base::relaxed));
     return true;
   }
@@ -139,7 +146,7 @@ class idle_set {
     return nobody;
   }
 
-  const std::size_t workers_;
+  base::atomic<std::size_t> workers_;
   alignas(base::cache_line) base::atomic<std::uint32_t> searching_{0};
   base::atomic<std::uint32_t> sleeping_{0};
   alignas(base::cache_line) base::lock lock_;

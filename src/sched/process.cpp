@@ -40,6 +40,7 @@ bool scheduler::is_forked_child() const noexcept { return generation.load(base::
 // The child of a fork leaves the scope of a runtime. Its threads and the tasks on them exist only in the parent: nothing can
 // be joined, and stacks may be in use by frames that will never return. Everything is left as it is.
 void scheduler::leave_to_parent() noexcept {
+  monitor_.leave_to_parent();
   for (auto& w : workers_) leak(w);
   stacks_.leak();
   leak(records_);

@@ -1,5 +1,7 @@
 #include <new>
+#include <utility>
 
+#include "sched/lane.hpp"
 #include "sched/scheduler.hpp"
 #include "task/locals.hpp"
 #include "task/name.hpp"
@@ -17,6 +19,7 @@ void drop_reference(record* t) noexcept {
     if ((t->extras & task::has_heap_body) != 0)
       ::operator delete(t->body, std::align_val_t{std::size_t{1} << t->body_alignment_log2});
     if ((t->extras & task::has_locals) != 0) task::release_locals(*t);  // it never ran
+    if ((t->extras & task::on_lane) != 0) std::exchange(t->dispatcher, nullptr)->drop_reference();  // the same
     t->extras = 0;
   }
   t->ops = nullptr;

@@ -1,5 +1,6 @@
 #include <weft/runtime.hpp>
 
+#include <algorithm>
 #include <cstdio>
 #include <stdexcept>
 #include <string>
@@ -26,12 +27,14 @@ sched::scheduler_options checked(const runtime_options& o) {
     refuse("queue_capacity", o.queue_capacity, "a power of two from 8 to 65536");
   if (o.steal_scan == 0)
     refuse("steal_scan", o.steal_scan, "at least 1; to switch stealing off set `stealing` to false");
+  if (o.elastic && (o.max_workers == 0 || o.max_workers > sched::most_workers))
+    refuse("max_workers", o.max_workers, "1 to 4096");
   if (o.max_stacks == 0) refuse("max_stacks", o.max_stacks, "at least 1");
   sched::scheduler_options s;
   s.workers = o.workers;
   if (o.workers == 0) {
     const sched::worker_choice chosen = sched::choose_workers();
-    s.workers = chosen.count;
+    s.workers = chosen.count > o.leave_cores_free ? chosen.count - o.leave_cores_free : 1;
     s.workers_from = chosen.from;
   }
   s.stack_size = o.stack_size == 0 ? context::default_stack : context::stack_pool::check_size(o.stack_size);
@@ -40,6 +43,11 @@ sched::scheduler_options checked(const runtime_options& o) {
   s.queue_capacity = o.queue_capacity;
   s.steal_scan = o.steal_scan;
   s.stealing = o.stealing;
+  s.elastic = o.elastic;
+  s.io_tasks = o.io_tasks != 0 ? o.io_tasks : std::max<std::size_t>(s.workers, 64);
+  s.pinned = o.pin_workers;
+  s.max_workers = o.max_workers;
+  s.verbose = sched::flag_from_environment("WEFT_VERBOSE");
   s.on_unhandled = o.on_unhandled_exception;
   return s;
 }
@@ -62,7 +70,7 @@ void say_what_was_chosen(sched::scheduler& s) {
   if (context::stack* probe = stacks.acquire())
     stacks.release(probe);  // a kernel without guard regions says so only now
   std::fprintf(stderr, "weft " WEFT_VERSION ": %zu worker%s (%s), stacks of %zu KiB (guard: %s), queues of %zu\n",
-               s.worker_count(), s.worker_count() == 1 ? "" : "s", s.options().workers_from,
+               s.options().workers, s.options().workers == 1 ? "" : "s", s.options().workers_from,
                stacks.default_size() >> 10, context::name_of(stacks.guards()), s.queue_capacity());
 }
 
@@ -83,21 +91,32 @@ void print(const char* who, const runtime_statistics& s) {
       static_cast<unsigned long long>(s.overflow_batches), static_cast<unsigned long long>(s.sleeps));
 }
 
+void print(const elastic_statistics& s) {
+  const auto n = [](std::uint64_t count) { return static_cast<unsigned long long>(count); };
+  std::fprintf(stderr,
+               "weft: pool      looks %llu, pressure above 0 %llu, below %llu (longest %llu in a row); grown %llu, retired %llu, "
+               "failed %llu, passed %llu; not grown: no work %llu, no pressure %llu, idle workers %llu, none stuck %llu, limit %llu\n",
+               n(s.samples), n(s.positive_pressure), n(s.negative_pressure), n(s.longest_negative_streak), n(s.grown),
+               n(s.retired), n(s.failed), n(s.gate_passes), n(s.no_work), n(s.nonpositive_pressure), n(s.idle_capacity),
+               n(s.not_stuck), n(s.at_limit));
+}
+
 }  // namespace
 
 runtime::runtime(const runtime_options& options)
     : core_(std::make_unique<sched::scheduler>(checked(options))),
       print_statistics_(sched::flag_from_environment("WEFT_STATS")) {
   base::read_logged_topics();
-  if (sched::flag_from_environment("WEFT_VERBOSE")) say_what_was_chosen(*core_);
+  if (core_->options().verbose) say_what_was_chosen(*core_);
 }
 
 runtime::~runtime() {
   base::require(!is_inside(*core_), "a runtime is destroyed by one of its own tasks, for whose end it would wait");
   core_->close();
   if (!print_statistics_) return;
-  for (std::size_t i = 0; i < workers(); ++i) print(("worker " + std::to_string(i)).c_str(), statistics_of(i));
+  for (std::size_t i = 0; i < core_->worker_count(); ++i) print(("worker " + std::to_string(i)).c_str(), statistics_of(i));
   print("total", statistics());
+  print(elasticity());
 }
 
 void runtime::shutdown() {
@@ -106,7 +125,7 @@ void runtime::shutdown() {
   core_->close();
 }
 
-std::size_t runtime::workers() const noexcept { return core_->worker_count(); }
+std::size_t runtime::workers() const noexcept { return core_->options().workers; }
 
 runtime_statistics runtime::statistics() const noexcept {
   runtime_statistics sum;
@@ -116,12 +135,32 @@ runtime_statistics runtime::statistics() const noexcept {
 }
 
 runtime_statistics runtime::statistics_of(std::size_t worker) const {
-  if (worker >= workers())
+  if (const std::size_t made = core_->worker_count(); worker >= made)
     throw std::out_of_range("weft: runtime::statistics_of: there is no worker " + std::to_string(worker) +
-                            "; this runtime's are 0 to " + std::to_string(workers() - 1));
+                            "; this runtime's are 0 to " + std::to_string(made - 1));
   runtime_statistics one;
   add(one, core_->workers()[worker]->counters());
   return one;
+}
+
+elastic_statistics runtime::elasticity() const noexcept {
+  const sched::elasticity_counters& c = core_->growth().counters();
+  elastic_statistics s;
+  s.workers = core_->live_workers();
+  s.samples = c.samples.get();
+  s.positive_pressure = c.positive.get();
+  s.negative_pressure = c.negative.get();
+  s.longest_negative_streak = c.longest_negative_streak.get();
+  s.no_work = c.no_work.get();
+  s.nonpositive_pressure = c.nonpositive.get();
+  s.idle_capacity = c.idle_capacity.get();
+  s.not_stuck = c.not_stuck.get();
+  s.at_limit = c.at_limit.get();
+  s.gate_passes = c.passes.get();
+  s.grown = c.grown.get();
+  s.failed = c.failed.get();
+  s.retired = c.retired.get();
+  return s;
 }
 
 }  // namespace weft::inline v1

@@ -40,6 +40,8 @@ std::size_t advise_task(const context::stack& s, std::size_t wanted, char* buffe
 // A task sent elsewhere must not be stolen back.
 scheduler_options adjusted(scheduler_options o) {
   if constexpr (force_migration) o.stealing = false;
+  // A task that stays with its worker gains nothing from another one.
+  o.max_workers = o.elastic && o.stealing ? std::max(o.max_workers, o.workers) : o.workers;
   return o;
 }
 
@@ -51,18 +53,20 @@ scheduler::scheduler(scheduler_options options)
                .cache_bytes = options_.stack_cache_bytes,
                .max_stacks = options_.max_stacks}),
       records_(new task::record_pool),
-      idle_(options_.workers),
-      fork_generation_(fork_generation()) {
+      idle_(options_.workers, options_.max_workers),
+      io_(options_.io_tasks),
+      workers_(options_.max_workers),
+      worker_pointers_(options_.max_workers),
+      fork_generation_(fork_generation()),
+      live_workers_(options_.workers),
+      monitor_(*this, options_.workers, options_.max_workers, options_.queue_capacity) {
   try {
     context::install_overflow_reporter(&describe_task, &advise_task);
-    for (std::size_t i = 0; i < options_.workers; ++i) {
-      workers_.push_back(std::make_unique<worker>(*this, static_cast<int>(i)));
-      worker_pointers_.push_back(workers_.back().get());
-    }
+    for (std::size_t i = 0; i < options_.workers; ++i) make_worker();
     records_->on_unhandled = options_.on_unhandled;
     records_->fork_generation = fork_generation_;
-    live_workers_.store(options_.workers, base::relaxed);
-    for (auto& w : workers_) w->start();
+    for (worker* w : workers()) w->start();
+    if (options_.monitored) monitor_.start();
   } catch (...) {
     stop_workers();
     workers_.clear();
@@ -76,7 +80,7 @@ scheduler::~scheduler() {
     return;
   }
   close();
-  // Pairs with the release in inject_to(): the last touch of a waker from outside comes before the end.
+  // Pairs with the release in ~guest: the last touch of a waker from outside comes before the end.
   while (base::check<"visitors.wait">(visitors_.load(base::order<"visitors.seen">(base::acquire)) != 0))
     base::yield_thread();
   stop_workers();
@@ -85,8 +89,9 @@ scheduler::~scheduler() {
 
 void scheduler::stop_workers() noexcept {
   stopping_.store(true, base::seq_cst);
-  for (auto& w : workers_) w->wake();
-  for (auto& w : workers_) w->join();
+  monitor_.stop();  // from here on the set of workers stays as it is
+  for (worker* w : workers()) w->wake();
+  for (worker* w : workers()) w->join();
 }
 
 // ---- tasks ---------------------------------------------------------------------------------------------------------
@@ -142,16 +147,20 @@ void scheduler::submit(worker* inside, record* t) noexcept {
   if ((t->extras & task::has_kin) == 0) [[likely]]
     t->word.spawned();  // a scope's child became known when it was admitted
   become_runnable(t, task::run_state::none);
-  if (inside != nullptr) [[likely]]
-    inside->accept_fresh(t);
-  else
-    inject(t);
+  if (inside != nullptr) [[likely]] {
+    if ((t->extras & task::starts_at_once) != 0 && inside->current() != nullptr) [[unlikely]]
+      return inside->start_at_once(t);
+    return inside->accept_fresh(t);
+  }
+  if ((t->extras & task::is_routed) != 0) return route(t);
+  inject(t);
 }
 
 void scheduler::schedule(record* t) noexcept {
   worker* w = this_worker();
   if (w != nullptr && &w->owner() == t->owner) return w->accept_woken(t);
   become_runnable(t, task::run_state::none);
+  if ((t->extras & task::is_routed) != 0) return route(t);
   t->owner->inject(t);
 }
 
@@ -176,14 +185,11 @@ void scheduler::inject_elsewhere(worker& from, record* t) noexcept {
   inject_to(to == static_cast<std::uint32_t>(from.id()) ? to + 1 : to, t);
 }
 
-// Once the task is pushed it may run, end, and let the runtime go while we are still here: a visitor is waited for.
 void scheduler::inject_to(std::uint32_t first_choice, record* t) noexcept {
-  // t has not ended, so the scheduler is still there. relaxed: whoever sees that t has ended sees this too, because the push
-  // publishes it to the worker that runs t, and that worker's count of finished tasks to close().
-  visitors_.fetch_add(1, base::relaxed);
+  const guest inside(*this);
   const auto n = static_cast<std::uint32_t>(worker_count());
   std::uint32_t to = first_choice % n;
-  for (std::uint32_t i = 0; i < n && worker_pointers_[to]->is_leaving(); ++i) to = (to + 1) % n;
+  for (std::uint32_t i = 0; i < n && !worker_pointers_[to]->is_receptive(); ++i) to = (to + 1) % n;
   WEFT_LOG(inbox, "task %s to the inbox of worker %u", task::label(*t).text, to);
   worker& chosen = *worker_pointers_[to];
   chosen.push_inbox(t);
@@ -194,8 +200,6 @@ void scheduler::inject_to(std::uint32_t first_choice, record* t) noexcept {
   // After the fence in wake_exactly(): either we see that the worker has died, or it sees the task in worker_died().
   else if (base::check<"drain.dead">(chosen.state() == worker_state::dead))
     notify();
-  // Pairs with the acquire in ~scheduler: our last touch.
-  visitors_.fetch_sub(1, base::order<"visitors.leave">(base::release));
 }
 
 void scheduler::take_overflow(worker& from, chain<record>&& overflow) noexcept {
@@ -230,19 +234,22 @@ void scheduler::starve(worker& on, record* t) noexcept {
     if (last_try == nullptr && stacks_.in_use() == 0) {
       t->ops->fail(t->body, std::make_exception_ptr(std::bad_alloc()));
       end_task(t, task::phase::done);
+      leave_lane(t);
       drop_reference(t);
       on.counters().finished.add_published();
       return;
     }
     if (last_try != nullptr) stacks_.release(last_try);
   }
+  // Its turn is for somebody who may hold the stack it waits for.
+  if ((t->extras & task::on_lane) != 0) hand_on_turn(*t->dispatcher);
   {
     base::lock_guard guard(starved_lock_);
     starved_.push_back(t);
     starved_count_.store(starved_.size(), base::relaxed);
     starved_at_.store(base::now(), base::relaxed);
   }
-  for (worker* w : worker_pointers_)
+  for (worker* w : workers())
     if (w != &on) w->wake();  // sleepers give what they keep
 }
 
@@ -260,7 +267,13 @@ void scheduler::retry_starved() noexcept {
     again = std::move(starved_);
     starved_count_.store(0, base::relaxed);
   }
-  global_.push(std::move(again));
+  chain<record> ordinary;
+  while (record* t = again.pop_front())
+    if ((t->extras & task::is_routed) != 0)
+      route(t);
+    else
+      ordinary.push_back(t);
+  global_.push(std::move(ordinary));
 }
 
 // ---- waking, stealing ----------------------------------------------------------------------------------------------
@@ -274,12 +287,14 @@ void scheduler::notify(int preferred) noexcept {
 record* scheduler::steal_for(worker& thief) noexcept {
   const auto n = static_cast<std::uint32_t>(worker_count());
   if (n == 1) return nullptr;
-  // Bounded: a few victims from a random one on, then the caller pauses (KC-3).
-  const auto scan = static_cast<std::uint32_t>(std::min<std::size_t>(n - 1, options_.steal_scan)) + 1;
+  // Bounded: a few victims from a random one on, then the caller pauses (KC-3). Those who have left do not count.
+  std::size_t scan = std::min<std::size_t>(n - 1, options_.steal_scan) + 1;
   const std::uint32_t first = thief.random_.below(n);
-  for (std::uint32_t i = 0; i < scan; ++i) {
+  for (std::uint32_t i = 0; i < n && scan != 0; ++i) {
     worker& victim = *worker_pointers_[(first + i) % n];
-    if (&victim == &thief || (!options_.stealing && victim.state() != worker_state::dead)) continue;
+    const bool is_dead = victim.state() == worker_state::dead;
+    if (!is_dead) --scan;
+    if (&victim == &thief || (!options_.stealing && !is_dead)) continue;
     if (!victim.has_visible_work()) continue;
     if (record* t = thief.steal_from(victim)) return t;
   }
@@ -288,48 +303,30 @@ record* scheduler::steal_for(worker& thief) noexcept {
 
 // What it finds without searching.
 bool scheduler::work_within_reach(const worker& of) const noexcept {
-  return global_.size() != 0 || of.has_visible_work();
+  return shared_work() != 0 || of.has_visible_work();
 }
 
 // What it would have to steal.
 bool scheduler::work_elsewhere(const worker& of) const noexcept {
-  for (const worker* w : worker_pointers_)
+  for (const worker* w : workers())
     if (w != &of && w->has_visible_work() && (options_.stealing || w->state() == worker_state::dead)) return true;
   return false;
 }
 
-// A searcher found work. If it was the last, what others queued meanwhile was left to it: it hands on (S1-S3 of idle_set.hpp). So
-// was what they queued quietly, for which somebody must watch.
+// A searcher found work. If it was the last, what others queued meanwhile was left to it: it hands on (S1-S3 of idle_set.hpp).
 void scheduler::end_search(const worker& w) noexcept {
-  if (!idle_.stop_searching()) return;
-  if (work_within_reach(w) || work_elsewhere(w))
-    notify();
-  else
-    hand_on_watch();
-}
-
-// Its inbox stays reachable for all. What came in while it drained has nobody else to look for it.
-void scheduler::worker_died(worker& w) noexcept {
-  w.state_.store(worker_state::dead, base::relaxed);
-  live_workers_.fetch_sub(1, base::relaxed);
-  // Dead before we look at the queues; mirror: the fence of wake_one() and wake_exactly(), after the push.
-  base::step<"drain.fence">([] { base::fence_seq_cst(); });
-  if (base::check<"drain.left_behind">(w.has_visible_work())) notify();
-}
-
-void scheduler::retire(std::size_t worker) noexcept {
-  worker_pointers_[worker]->request_drain();
-  worker_pointers_[worker]->wake();
+  if (idle_.stop_searching() && (work_within_reach(w) || work_elsewhere(w))) notify();
 }
 
 // ---- the end of all tasks ------------------------------------------------------------------------------------------
 
-// The finished are read first: if what had finished then equals what had been spawned later, nothing lived in between.
+// The finished are read first: if what had finished then equals what had been spawned later, nothing lived in between. The workers
+// are counted anew for the second sum: one that was made meanwhile may have spawned what another finished.
 bool scheduler::all_ended() const noexcept {
   std::uint64_t finished = outside_refused_.load(base::acquire);
-  for (const worker* w : worker_pointers_) finished += w->counters().finished.get();
+  for (const worker* w : workers()) finished += w->counters().finished.get();
   std::uint64_t spawned = 0;
-  for (const worker* w : worker_pointers_) spawned += w->counters().spawned.get();
+  for (const worker* w : workers()) spawned += w->counters().spawned.get();
   return finished == spawned + outside_spawned_.load(base::acquire);
 }
 

@@ -11,6 +11,7 @@
 #include <memory>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/atomic.hpp"
@@ -19,8 +20,14 @@
 #include "context/stack.hpp"
 #include "sched/global_queue.hpp"
 #include "sched/idle_set.hpp"
+#include "sched/lane.hpp"
+#include "sched/monitor.hpp"
 #include "sched/worker.hpp"
 #include "task/record_pool.hpp"
+
+namespace weft::inline v1 {
+class dispatcher;
+}
 
 namespace weft::inline v1::sched {
 
@@ -40,6 +47,12 @@ struct scheduler_options {
   std::size_t queue_capacity = 256;
   std::size_t steal_scan = 4;  // victims looked at before a pause
   bool stealing = true;
+  bool elastic = true;
+  bool pinned = false;
+  std::size_t io_tasks = 64;
+  std::size_t max_workers = 512;
+  bool monitored = true;  // false: model tests of something else
+  bool verbose = false;
   std::function<void(std::string_view task, std::exception_ptr error)> on_unhandled;
 };
 
@@ -48,9 +61,6 @@ void wake_joiners(record& finished) noexcept;
 
 class scheduler {
  public:
-  // While somebody is active, one sleeper looks around this often (watch.cpp).
-  static constexpr base::time_ns look_around_ns = 1'000'000;
-
   explicit scheduler(scheduler_options options);  // starts the workers; throws std::system_error, std::bad_alloc
   ~scheduler();  // waits for every task to end, then for every worker
   scheduler(const scheduler&) = delete;
@@ -80,7 +90,21 @@ class scheduler {
 
   // --- for workers ------------------------------------------------------------------------------------------------
   void notify(int preferred = idle_set::nobody) noexcept;
-  void ensure_watched() noexcept;
+  static void route(record* t) noexcept;
+  static void place(record* t) noexcept;
+  static void hand_on_turn(lane& l) noexcept;
+  static void leave_lane(record* ended) noexcept {
+    if ((ended->extras & task::on_lane) == 0) [[likely]]
+      return;
+    ended->extras = static_cast<std::uint8_t>(ended->extras & ~task::on_lane);
+    lane* left = std::exchange(ended->dispatcher, nullptr);
+    hand_on_turn(*left);
+    left->drop_reference();
+  }
+  static void move_to(worker& on, lane* to) noexcept;
+  void find_replacement() noexcept;
+  [[nodiscard]] lane* lane_of(const dispatcher& d) noexcept;
+  void assign(record& t, const dispatcher& d) noexcept;
   void inject(record* t) noexcept;
   void inject_elsewhere(worker& from, record* t) noexcept;
   void inject_to(std::uint32_t first_choice, record* t) noexcept;
@@ -98,21 +122,35 @@ class scheduler {
   [[nodiscard]] base::time_ns watch_from(worker& w) noexcept;
   [[nodiscard]] bool stop_watching(worker& w) noexcept;
   void hand_on_watch() noexcept;
-  [[nodiscard]] bool may_trim(base::time_ns now) noexcept;
+  void wake_for_timers() noexcept;
+  void ask_for_caches() noexcept;
+  [[nodiscard]] bool wants_caches() const noexcept { return is_starving() || caches_wanted_.load(base::relaxed); }
   void trim() noexcept;
-  void note_work() noexcept { worked_.store(true, base::relaxed); }
   void tell_if_quiet() noexcept;
+  void left_idle() noexcept { monitor_.ensure_awake(); }
   void worker_died(worker& w) noexcept;
   [[noreturn]] static void refuse_forked_return() noexcept;
 
   [[nodiscard]] bool stopping() const noexcept { return stopping_.load(base::acquire); }
   [[nodiscard]] bool stealing() const noexcept { return options_.stealing; }
   [[nodiscard]] global_queue<record>& global() noexcept { return global_; }
+  [[nodiscard]] global_queue<record>& urgent() noexcept { return urgent_; }
+  [[nodiscard]] global_queue<record>& background() noexcept { return background_; }
   [[nodiscard]] idle_set& idle() noexcept { return idle_; }
   [[nodiscard]] context::stack_pool& stacks() noexcept { return stacks_; }
   [[nodiscard]] task::record_pool& records() noexcept { return *records_; }
-  [[nodiscard]] std::span<worker* const> workers() const noexcept { return worker_pointers_; }
-  [[nodiscard]] std::size_t worker_count() const noexcept { return worker_pointers_.size(); }
+  // Dead ones too: their inboxes and timers are still there. acquire pairs with the release in make_worker().
+  [[nodiscard]] std::size_t worker_count() const noexcept { return created_.load(base::acquire); }
+  [[nodiscard]] std::span<worker* const> workers() const noexcept { return {worker_pointers_.data(), worker_count()}; }
+  [[nodiscard]] std::size_t live_workers() const noexcept { return live_workers_.load(base::relaxed); }
+  // The only worker: whatever it queues it will find itself, or the monitor.
+  [[nodiscard]] bool is_alone() const noexcept { return live_workers() == 1; }
+  [[nodiscard]] bool someone_works() const noexcept { return idle_.sleeping() < live_workers() || is_starving(); }
+  // In no worker's queues.
+  [[nodiscard]] std::size_t shared_work() const noexcept { return global_.size() + urgent_.size() + background_.size(); }
+  [[nodiscard]] bool is_elastic() const noexcept { return options_.max_workers > options_.workers; }
+  [[nodiscard]] const elasticity& growth() const noexcept { return monitor_.growth(); }
+  [[nodiscard]] bool add_worker() noexcept;
   [[nodiscard]] const scheduler_options& options() const noexcept { return options_; }
   [[nodiscard]] std::uint64_t spawned_from_outside() const noexcept {
     return outside_spawned_.load(base::relaxed) - outside_refused_.load(base::relaxed);
@@ -120,7 +158,7 @@ class scheduler {
   [[nodiscard]] std::size_t queue_capacity() const noexcept { return options_.queue_capacity; }
   [[nodiscard]] bool is_forked_child() const noexcept;
 
-  // Makes a worker leave: tests, and later elasticity. At least one must stay.
+  // Makes a worker leave. At least one must stay.
   void retire(std::size_t worker) noexcept;
 
  private:
@@ -128,6 +166,23 @@ class scheduler {
 
   [[nodiscard]] bool all_ended() const noexcept;
   void initialize(record* t, std::uint64_t id, bool with_handle) noexcept;
+  // Inside the scheduler on behalf of a task of its own, which may run and end meanwhile: ~scheduler waits.
+  class guest {
+   public:
+    // The task has not ended, so the scheduler is still there. relaxed: whoever sees that it has ended sees this too, because the push
+    // publishes it to the worker that runs the task, and that worker's count of finished tasks to close().
+    explicit guest(scheduler& s) noexcept : scheduler_(s) { s.visitors_.fetch_add(1, base::relaxed); }
+    // Pairs with the acquire in ~scheduler: our last touch.
+    ~guest() { scheduler_.visitors_.fetch_sub(1, base::order<"visitors.leave">(base::release)); }
+    guest(const guest&) = delete;
+    guest& operator=(const guest&) = delete;
+
+   private:
+    scheduler& scheduler_;
+  };
+
+  void make_worker();
+  void count_live(int change) noexcept;
   void stop_workers() noexcept;
   void leave_to_parent() noexcept;
 
@@ -139,27 +194,27 @@ class scheduler {
   std::unique_ptr<task::record_pool, retire_pool> records_;  // the pool outlives us while somebody holds a handle
   idle_set idle_;
   global_queue<record> global_;
-  std::vector<std::unique_ptr<worker>> workers_;
+  global_queue<record> urgent_;
+  global_queue<record> background_;
+  lane io_;
+  std::vector<std::unique_ptr<worker>> workers_;  // slots, of which the first created_ are filled (pool.cpp)
   std::vector<worker*> worker_pointers_;
   const std::uint32_t fork_generation_;
 
   // Written rarely, read at every wake.
   alignas(base::cache_line) base::atomic<bool> closing_{false};
   base::atomic<bool> stopping_{false};
-  base::atomic<bool> watch_armed_{false};
+  base::atomic<std::size_t> created_{0};
+  base::atomic<std::size_t> live_workers_;  // not dead
 
   alignas(base::cache_line) base::lock watch_lock_;
   int watcher_ = idle_set::nobody;  // under watch_lock_
   base::time_ns watch_deadline_ = 0;  // under watch_lock_
-  base::time_ns idle_since_ = 0;  // under watch_lock_
-  bool trimmed_ = true;  // under watch_lock_
-  base::atomic<bool> worked_{true};  // since the last look of a watcher, so there is something to trim again
 
   alignas(base::cache_line) base::atomic<std::uint64_t> outside_spawned_{0};
   base::atomic<std::uint64_t> outside_refused_{0};
   base::atomic<std::uint32_t> next_inbox_{0};
   base::atomic<std::uint32_t> visitors_{0};  // threads of others inside inject_to()
-  base::atomic<std::size_t> live_workers_{0};  // not dead
   base::atomic<std::uint64_t> ids_{1};
   base::atomic<std::uint32_t> quiet_{0};  // futex: bumped when all tasks have ended during close()
 
@@ -167,6 +222,9 @@ class scheduler {
   chain<record> starved_;  // under starved_lock_: fresh tasks for which there was no stack
   base::atomic<std::size_t> starved_count_{0};
   base::atomic<base::time_ns> starved_at_{0};  // when one was last put there
+  base::atomic<bool> caches_wanted_{false};
+
+  monitor monitor_;
 };
 
 // An exception that nobody will take: calls the runtime's handler, or ends the process with the task's name. One that was

@@ -55,7 +55,12 @@ spawning begin_general(sched::scheduler& s, const attributes* a, std::size_t siz
   if (w != nullptr) inherit_locals(*w, *t);
   if (!fits_inline(size, alignment)) give_heap_body(t, size, alignment);
   t->stack_size = static_cast<std::uint32_t>(stack_size);
-  if (a != nullptr) task::set_name(*t, a->name);
+  if (a != nullptr) {
+    task::set_name(*t, a->name);
+    s.assign(*t, a->on);
+    if (a->priority == priority::urgent) t->extras |= task::is_urgent;
+    if (a->priority == priority::background) t->extras |= task::is_background;
+  }
   if (w == nullptr && !s.admit_from_outside()) {
     s.abandon(t);
     throw runtime_stopped();

@@ -2,7 +2,9 @@
 
 #include "base/clock.hpp"
 #include "base/log.hpp"
+#include "base/static_init.hpp"
 #include "context/annotate.hpp"
+#include "sched/lane.hpp"
 #include "sched/scheduler.hpp"
 #include "task/name.hpp"
 
@@ -36,31 +38,31 @@ inline void worker::spill(chain<record>& overflow) noexcept {
     scheduler_.take_overflow(*this, std::move(overflow));
 }
 
-// Something was queued that this worker comes to in a moment; only if it does not, somebody else must.
-inline void worker::tell_quietly() noexcept {
-  if (!alone_) scheduler_.ensure_watched();
-}
-
-// More was queued than this worker runs next.
+// More was queued than this worker comes to in a moment. For less nobody is woken: if it does not come to it, the monitor notices.
 inline void worker::tell() noexcept {
-  if (!alone_) scheduler_.notify();
+  if (!scheduler_.is_alone()) scheduler_.notify();
 }
 
 void worker::accept_woken(record* t) noexcept {
   counters_.wakes.add();
   become_runnable(t, task::run_state::none);
-  WEFT_LOG(wake, "task %s to the slot of worker %d", task::label(*t).text, id_);
+  if ((t->extras & task::is_routed) != 0) [[unlikely]]
+    return scheduler::route(t);
   if constexpr (force_migration) return scheduler_.inject_elsewhere(*this, t);
+  queue_woken(t);
+}
+
+inline void worker::queue_woken(record* t) noexcept {
+  if (gives_way()) [[unlikely]]
+    return queue_openly(t);
+  WEFT_LOG(wake, "task %s to the slot of worker %d", task::label(*t).text, id_);
   record* displaced = slot_.put(t);
-  if (displaced == nullptr) return tell_quietly();
+  if (displaced == nullptr) return;
   chain<record> overflow;
   woken_.push(displaced, overflow);
   spill(overflow);
-  // What this worker comes to sooner than another one wakes up needs no help; the watch sees to it if that was wrong.
-  if (static_cast<base::time_ns>(woken_.size()) * tick_.duration() < worth_waking_for)
-    tell_quietly();
-  else
-    tell();
+  // What this worker comes to sooner than another one wakes up needs no help.
+  if (static_cast<base::time_ns>(woken_.size()) * tick_.duration() >= worth_waking_for) tell();
 }
 
 // A joiner goes behind the other woken tasks instead of to the LIFO slot: those are often what it joins next (a batch of tasks
@@ -68,28 +70,50 @@ void worker::accept_woken(record* t) noexcept {
 void worker::accept_joiner(record* t) noexcept {
   counters_.wakes.add();
   become_runnable(t, task::run_state::none);
+  if ((t->extras & task::is_routed) != 0) [[unlikely]]
+    return scheduler::route(t);
   if constexpr (force_migration) return scheduler_.inject_elsewhere(*this, t);
   const bool first = woken_.empty();
   chain<record> overflow;
   woken_.push(t, overflow);
   spill(overflow);
-  if (first)
-    tell_quietly();
-  else
-    tell();
+  if (!first || gives_way()) tell();
 }
 
 void worker::accept_fresh(record* t) noexcept {
   counters_.spawned.add();
+  if ((t->extras & task::is_routed) != 0) [[unlikely]]
+    return scheduler::route(t);
   if constexpr (force_migration) return scheduler_.inject_elsewhere(*this, t);
+  queue_fresh(t);
+}
+
+inline void worker::queue_fresh(record* t) noexcept {
   const bool first = fresh_.empty();
   chain<record> overflow;
   fresh_.push(t, overflow);
   spill(overflow);
-  // One short task is not worth waking a thread for; the watch sees to it if its spawner goes on for long.
-  if (first)
-    tell_quietly();
+  // One short task is not worth waking a thread for.
+  if (!first || gives_way()) tell();
+}
+
+// In the order of their turns, started or not.
+void worker::queue(record* t) noexcept {
+  if ((t->extras & task::on_lane) != 0) return queue_openly(t);
+  if (t->stack != nullptr)
+    queue_woken(t);
   else
+    queue_fresh(t);
+}
+
+// Where thieves see it, and told.
+void worker::queue_openly(record* t) noexcept {
+  chain<record> overflow;
+  woken_.push(t, overflow);
+  spill(overflow);
+  if (gives_way())
+    scheduler_.find_replacement();
+  else if (woken_.size() > 1)
     tell();
 }
 
@@ -101,16 +125,15 @@ void worker::accept_woken_batch(chain<record>&& batch) noexcept {
     become_runnable(t, task::run_state::none);
     // Frames that slept for long: their page walks and misses overlap here, one by one they would not.
     prefetch(t->sp.load(base::relaxed), 2);
-    if constexpr (force_migration)
+    if ((t->extras & task::is_routed) != 0) [[unlikely]]
+      scheduler::route(t);
+    else if constexpr (force_migration)
       scheduler_.inject_elsewhere(*this, t);
     else
       woken_.push(t, overflow);
   }
   spill(overflow);
-  if (several)
-    tell();
-  else
-    tell_quietly();
+  if (several) tell();
 }
 
 void worker::accept_batch(chain<record>&& batch) noexcept {
@@ -118,16 +141,13 @@ void worker::accept_batch(chain<record>&& batch) noexcept {
   chain<record> overflow;
   while (record* t = batch.pop_front()) {
     // Those that never ran are started one after the other, not all before anything else: each start costs a stack.
-    if (t->stack != nullptr)
+    if (t->stack != nullptr || (t->extras & task::on_lane) != 0)
       woken_.push(t, overflow);
     else
       fresh_.push(t, overflow);
   }
   spill(overflow);
-  if (several)
-    tell();
-  else
-    tell_quietly();
+  if (several) tell();
 }
 
 record* worker::from_inbox() noexcept {
@@ -143,15 +163,27 @@ record* worker::from_inbox() noexcept {
 // push as many of ours out again.
 record* worker::from_global() noexcept {
   const std::size_t most = fresh_.empty() ? global_queue<record>::max_batch : 1;
-  chain<record> share = scheduler_.global().take_share(scheduler_.worker_count(), most);
+  chain<record> share = scheduler_.global().take_share(scheduler_.live_workers(), most);
   record* first = share.pop_front();
   if (!share.empty()) accept_batch(std::move(share));
   return first;
 }
 
+// One urgent task; after some in a row the others get their turn.
+record* worker::from_urgent() noexcept {
+  constexpr std::uint8_t most_in_a_row = 8;
+  if (++urgent_runs_ <= most_in_a_row)
+    if (record* t = scheduler_.urgent().take_share(1, 1).pop_front()) return t;
+  urgent_runs_ = 0;
+  return nullptr;
+}
+
+record* worker::from_background() noexcept { return scheduler_.background().take_share(1, 1).pop_front(); }
+
 // What can run without touching any lock or the system: for a task that parks with an object's lock held.
 record* worker::next_quick() noexcept {
-  if (drain_requested_.load(base::relaxed)) return nullptr;
+  if (drain_requested_.load(base::relaxed) || scheduler_.urgent().size() != 0) [[unlikely]]
+    return nullptr;
   record* t = nullptr;
   if (slot_runs_ < slot_runs_limit && (t = slot_.take()) != nullptr) {
     ++slot_runs_;
@@ -176,6 +208,8 @@ record* worker::next_local() noexcept {
   if (in_hand_ != nullptr) return std::exchange(in_hand_, nullptr);
   if (tick_.passes()) [[unlikely]]
     if (record* t = maintain()) return t;
+  if (scheduler_.urgent().size() != 0) [[unlikely]]
+    if (record* t = from_urgent()) return t;
   if (slot_runs_ < slot_runs_limit)
     if (record* t = slot_.take()) {
       ++slot_runs_;
@@ -203,7 +237,10 @@ record* worker::maintain() noexcept {
   }
   // Rarely the oldest fresh task: each time a fork tree grows another branch at its root, whose stacks stay until it is done.
   constexpr std::uint32_t oldest_fresh_every = 64;
-  if (++ticks_ % oldest_fresh_every == 0)
+  constexpr std::uint32_t background_every = 16;
+  if (++ticks_ % background_every == background_every - 1 && scheduler_.background().size() != 0)
+    if (record* t = from_background()) return t;
+  if (ticks_ % oldest_fresh_every == 0)
     if (record* t = fresh_.steal()) return t;
   if (ticks_ % 2 == 0)
     if (record* t = from_inbox()) return t;
@@ -238,9 +275,14 @@ void worker::give_stack(context::stack* s) noexcept {
 
 // `t` becomes the running task of this worker: K1. The caller switches to it next.
 inline void worker::adopt(record* t) noexcept {
-  if constexpr (base::checked_build) task::expect_runnable(*t, "RUNNING");
+  if constexpr (base::checked_build) {
+    task::expect_runnable(*t, "RUNNING");
+    base::require(((t->extras & task::on_lane) != 0) == (t->dispatcher != nullptr), "a task has a dispatcher that is not its own");
+  }
   t->running.store(task::run_state::running, base::relaxed);
-  current_ = t;
+  current_.store(t, base::relaxed);
+  if (const bool gives = (t->extras & task::on_lane) != 0; gives != gives_way()) [[unlikely]]
+    give_way(gives);
   budget_ = budget_per_slice;
   *exceptions_ = t->exceptions;
   counters_.dispatched.add();
@@ -255,7 +297,7 @@ void worker::switch_from(worker& on, record* self, record* next) noexcept {
     handed_over = context::switch_flow(self->sp_address(), self->stack->annotations, next->sp.load(base::relaxed),
                                        next->stack->annotations, &on);
   } else {
-    on.current_ = nullptr;
+    on.current_.store(nullptr, base::relaxed);
     *on.exceptions_ = {};
     handed_over = context::switch_flow(self->sp_address(), self->stack->annotations, on.sp_, on.flow_, &on);
   }
@@ -269,18 +311,34 @@ inline void worker::arrive() noexcept {
     case departure::kind::yielded: {
       left_.what = departure::kind::none;
       record* t = left_.who;
+      if ((t->extras & task::is_routed) != 0) [[unlikely]]
+        return leave_turn(departure::kind::yielded, t);
       become_runnable(t, task::run_state::running);
       if constexpr (force_migration) return scheduler_.inject_elsewhere(*this, t);
       chain<record> overflow;
       woken_.push(t, overflow);
       spill(overflow);
-      tell_quietly();
+      if (gives_way()) [[unlikely]]  // the next one does
+        scheduler_.find_replacement();
       return;
+    }
+    case departure::kind::stepped_aside: {
+      left_.what = departure::kind::none;
+      record* t = left_.who;
+      if ((t->extras & task::is_routed) != 0) return leave_turn(departure::kind::stepped_aside, t);
+      become_runnable(t, task::run_state::running);
+      return queue_woken(t);
+    }
+    case departure::kind::moving: {
+      left_.what = departure::kind::none;
+      return leave_turn(departure::kind::moving, left_.who);
     }
     case departure::kind::parking: {
       left_.what = departure::kind::none;
       record* t = left_.who;
       counters_.parks.add();
+      if ((t->extras & task::on_lane) != 0) [[unlikely]]
+        return leave_turn(departure::kind::parking, t);
       t->running.store(task::run_state::none,
                        base::relaxed);  // before the commit: after it the task may be somebody else's
       const bool parked = t->word.commit_park();
@@ -294,6 +352,28 @@ inline void worker::arrive() noexcept {
       give_stack(left_.stack);
       return;
   }
+}
+
+// The rest of arrive() for a task that is on a lane, goes to one, or has a queue by its priority.
+void worker::leave_turn(departure::kind how, record* t) noexcept {
+  lane* const from = t->dispatcher;
+  if (from != nullptr) from->add_reference();  // L4: it may be gone with the task
+  bool runnable = true;
+  if (how == departure::kind::parking) {
+    t->running.store(task::run_state::none, base::relaxed);
+    runnable = !t->word.commit_park();
+    if (left_.unlock != nullptr) left_.unlock(left_.locked);
+    if (runnable) become_runnable(t, task::run_state::none);
+  } else {
+    if (how == departure::kind::moving) {
+      t->dispatcher = left_.to;
+      t->extras |= task::on_lane;
+    }
+    become_runnable(t, task::run_state::running);
+  }
+  if (from != nullptr) scheduler::hand_on_turn(*from);
+  if (runnable) scheduler::route(t);
+  if (from != nullptr) from->drop_reference();
 }
 
 // From the worker's own stack to a task; back when nothing local is left to run.
@@ -313,31 +393,65 @@ void worker::yield() noexcept {
   record* next = nullptr;
   if (!tick_.passes()) [[likely]] {
     next = next_quick();
-    if (next == nullptr && in_hand_ == nullptr && inbox_.empty() && scheduler_.global().size() == 0 &&
-        !drain_requested_.load(base::relaxed) && !(force_migration && !alone_)) {
+    if (next == nullptr && in_hand_ == nullptr && inbox_.empty() && scheduler_.shared_work() == 0 &&
+        !drain_requested_.load(base::relaxed) && !gives_way() && !(force_migration && !scheduler_.is_alone())) {
       budget_ = budget_per_slice;
       return;
     }
   }
   left_.what = departure::kind::yielded;
-  left_.who = current_;
-  switch_from(*this, current_, next);
+  left_.who = current();
+  switch_from(*this, current(), next);
 }
 
 void worker::park(worker& on, void (*unlock)(void*) noexcept, void* locked) noexcept {
   record* next = on.tick_.passes() ? nullptr : on.next_quick();
   on.left_.what = departure::kind::parking;
-  on.left_.who = on.current_;
+  on.left_.who = on.current();
   on.left_.unlock = unlock;
   on.left_.locked = locked;
-  switch_from(on, on.current_, next);
+  switch_from(on, on.current(), next);
+}
+
+void worker::move(lane* to) noexcept {
+  record* next = tick_.passes() ? nullptr : next_quick();
+  left_.what = departure::kind::moving;
+  left_.who = current();
+  left_.to = to;
+  switch_from(*this, current(), next);
+}
+
+void worker::start_at_once(record* t) noexcept {
+  if constexpr (base::checked_build)
+    base::require(base::locks_held() == 0 && base::static_initializers_running() == 0,
+                  "a task is spawned to start at once where the running one must not be switched away from");
+  counters_.spawned.add();
+  context::stack* s = nullptr;
+  if (t->stack_size != 0)
+    s = scheduler_.stacks().acquire(t->stack_size);
+  else if (!attach_cached(t))
+    s = stacks_.take();
+  if (s != nullptr) attach(t, s);
+  if (t->stack == nullptr) return queue_fresh(t);  // which starves later, as any other
+  left_.what = departure::kind::stepped_aside;
+  left_.who = current();
+  switch_from(*this, current(), t);
+}
+
+void worker::give_way(bool gives) noexcept {
+  gives_way_.store(gives, base::relaxed);
+  if (!gives) return;
+  chain<record> overflow;
+  if (record* t = slot_.take()) woken_.push(t, overflow);  // where thieves see it
+  spill(overflow);
+  if (has_visible_work() || scheduler_.shared_work() != 0) scheduler_.find_replacement();
 }
 
 // ---- the base of a fiber's stack -----------------------------------------------------------------------------------
 
 void worker::fiber_main(void* worker_pointer) noexcept {
   worker* w = static_cast<worker*>(worker_pointer);
-  context::entered(w->current_->stack->annotations);
+  context::entered(w->current()->stack->annotations);
   w->arrive();
   run_tasks(w);
 }
@@ -345,7 +459,7 @@ void worker::fiber_main(void* worker_pointer) noexcept {
 // Runs the current task, and after it any fresh one that comes next, on the same stack: no switch, no page fault.
 void worker::run_tasks(worker* w) noexcept {
   for (;;) {
-    record* t = w->current_;
+    record* t = w->current();
     const task::phase how = t->ops->run(t->body) == detail::ended::done ? task::phase::done : task::phase::cancelled;
     if (this_worker() == nullptr) [[unlikely]]
       scheduler::refuse_forked_return();
@@ -366,11 +480,12 @@ void worker::run_tasks(worker* w) noexcept {
 }
 
 record* worker::end_current(context::stack*& left) noexcept {
-  record* t = current_;
+  record* t = current();
   left = t->stack;
   left->owner = nullptr;
   t->stack = nullptr;
-  current_ = nullptr;
+  current_.store(nullptr, base::relaxed);
+  scheduler::leave_lane(t);
   drop_reference(t);
   counters_.finished.add_published();
   return next_local();

@@ -32,6 +32,7 @@ namespace weft::inline v1::sched {
 
 using task::record;
 
+class lane;
 class scheduler;
 struct step_by_step;  // test/model: runs a worker's steps one by one
 
@@ -39,12 +40,13 @@ enum class worker_state : std::uint8_t { active, idle_spin, sleep, draining, dea
 
 // What the next stack does for the task that just switched away, because nobody can do it while its context is unsaved.
 struct departure {
-  enum class kind : std::uint8_t { none, yielded, parking, finished };
+  enum class kind : std::uint8_t { none, yielded, stepped_aside, moving, parking, finished };
   kind what = kind::none;
   record* who = nullptr;
   context::stack* stack = nullptr;  // finished: to be given away
   void (*unlock)(void*) noexcept = nullptr;  // parking: the object's lock, held across the switch
   void* locked = nullptr;
+  lane* to = nullptr;  // moving
 };
 
 class alignas(base::cache_line) worker {
@@ -56,7 +58,7 @@ class alignas(base::cache_line) worker {
 
   [[nodiscard]] int id() const noexcept { return id_; }
   [[nodiscard]] scheduler& owner() const noexcept { return scheduler_; }
-  [[nodiscard]] record* current() const noexcept { return current_; }
+  [[nodiscard]] record* current() const noexcept { return current_.load(base::relaxed); }
   // Of the running task; std::uncaught_exceptions() without its detour through thread-local storage.
   [[nodiscard]] bool is_unwinding() const noexcept { return exceptions_->uncaught != 0; }
   [[nodiscard]] timer_source& timers() noexcept { return *timers_; }
@@ -72,6 +74,12 @@ class alignas(base::cache_line) worker {
   // Switches away; the next stack commits the park, then calls unlock(locked). Returns when somebody woke the task,
   // perhaps on another worker.
   static void park(worker& on, void (*unlock)(void*) noexcept, void* locked) noexcept;
+  // Switches away, to come back when `to` gives the task a turn.
+  void move(lane* to) noexcept;
+  // The fresh task runs now; the running one comes next.
+  void start_at_once(record* t) noexcept;
+  // The running task may block from now on, or does not any more.
+  void give_way(bool gives) noexcept;
   // One suspension point passed without parking. False: the budget is spent, the caller should yield.
   [[nodiscard]] bool spend_budget() noexcept { return --budget_ > 0; }
   [[nodiscard]] bool has_budget() const noexcept { return budget_ > 0; }
@@ -82,12 +90,23 @@ class alignas(base::cache_line) worker {
   void accept_fresh(record* t) noexcept;  // RUNNABLE, never ran
   void accept_woken_batch(chain<record>&& batch) noexcept;  // as accept_woken, to the ring
   void accept_batch(chain<record>&& batch) noexcept;  // RUNNABLE, from another queue
+  void queue(record* t) noexcept;  // RUNNABLE, and has its turn (lane.hpp)
 
   // --- anybody ----------------------------------------------------------------------------------------------------
   void push_inbox(record* t) noexcept { inbox_.push(t); }
   void wake() noexcept { driver_->wake(); }
   void request_drain() noexcept { drain_requested_.store(true, base::release); }
   [[nodiscard]] bool is_leaving() const noexcept { return drain_requested_.load(base::relaxed); }
+  // Whether a task in its inbox is likely to be found soon.
+  [[nodiscard]] bool is_receptive() const noexcept { return !is_leaving() && !stuck_.load(base::relaxed); }
+  // Approximate, and below zero for a moment while others take.
+  [[nodiscard]] std::int64_t queued() const noexcept {
+    return static_cast<std::int32_t>(woken_.size()) + static_cast<std::int64_t>(fresh_.size()) +
+           (inbox_.empty() ? 0 : 1) + (slot_.empty() ? 0 : 1);
+  }
+  [[nodiscard]] int thread_id() const noexcept { return thread_id_.load(base::relaxed); }
+  // The running task has said that it may block.
+  [[nodiscard]] bool gives_way() const noexcept { return gives_way_.load(base::relaxed); }
   [[nodiscard]] bool has_visible_work() const noexcept { return !woken_.empty() || !fresh_.empty() || !inbox_.empty(); }
 
   void start();  // throws std::system_error
@@ -95,7 +114,10 @@ class alignas(base::cache_line) worker {
 
  private:
   friend class scheduler;
+  friend class monitor;
   friend struct step_by_step;
+
+  void set_stuck(bool s) noexcept { stuck_.store(s, base::relaxed); }
 
   // worker_loop.cpp: the worker's own stack
   void thread_main() noexcept;
@@ -103,7 +125,6 @@ class alignas(base::cache_line) worker {
   [[nodiscard]] record* find_work(bool searching = false) noexcept;
   [[nodiscard]] record* search() noexcept;
   [[nodiscard]] record* steal_from(worker& victim) noexcept;
-  [[nodiscard]] record* rescue_slots(base::time_ns now) noexcept;
   [[nodiscard]] bool sleep(bool was_searching) noexcept;
   void drain() noexcept;
   void run(record* t) noexcept;
@@ -111,16 +132,21 @@ class alignas(base::cache_line) worker {
   // worker.cpp: queues and switches
   [[nodiscard]] record* next_local() noexcept;
   [[nodiscard]] record* next_quick() noexcept;
+  void queue_woken(record* t) noexcept;
+  void queue_fresh(record* t) noexcept;
+  void queue_openly(record* t) noexcept;
   void spill(chain<record>& overflow) noexcept;
-  void tell_quietly() noexcept;
   void tell() noexcept;
   [[nodiscard]] record* from_inbox() noexcept;
   [[nodiscard]] record* from_global() noexcept;
+  [[nodiscard]] record* from_urgent() noexcept;
+  [[nodiscard]] record* from_background() noexcept;
   [[nodiscard]] record* maintain() noexcept;
   [[nodiscard]] bool attach_cached(record* t) noexcept;
   void attach(record* t, context::stack* s) noexcept;
   static void switch_from(worker& on, record* self, record* next) noexcept;
   void arrive() noexcept;
+  void leave_turn(departure::kind how, record* t) noexcept;
   void adopt(record* t) noexcept;
   static void fiber_main(void* worker_pointer) noexcept;
   static void run_tasks(worker* w) noexcept;
@@ -129,12 +155,13 @@ class alignas(base::cache_line) worker {
   void give_stack(context::stack* s) noexcept;
 
   // --- touched at every switch ---
-  record* current_ = nullptr;
+  base::raw_atomic<record*> current_{nullptr};  // the monitor reads it
   task::exception_state* exceptions_ = nullptr;  // this thread's __cxa_eh_globals
   void* sp_ = nullptr;  // the worker's own stack while a task runs
   departure left_;
   std::int32_t budget_ = 0;
   std::uint8_t slot_runs_ = 0;
+  std::uint8_t urgent_runs_ = 0;
   base::atomic<bool> drain_requested_{false};
   tick tick_;
   lifo_slot<record> slot_;
@@ -144,19 +171,20 @@ class alignas(base::cache_line) worker {
   [[no_unique_address]] context::flow flow_;
   scheduler& scheduler_;
   const int id_;
-  const bool alone_;  // the only worker: whatever it queues it will find itself
   base::random random_;
   std::uint32_t ticks_ = 0;
   std::uint64_t next_id_ = 0;
   std::uint64_t last_id_ = 0;
-  base::atomic<std::uint64_t> seen_dispatched_{0};  // the watchers' note about this worker, and when it was taken
-  base::atomic<base::time_ns> seen_at_{0};
 
   // --- shared ---
   ring<record> woken_;
   fresh_deque<record> fresh_;
   alignas(base::cache_line) inbox<record> inbox_;
   base::atomic<worker_state> state_{worker_state::active};
+  base::atomic<bool> stuck_{false};  // the monitor's opinion
+  base::atomic<bool> gives_way_{false};
+  base::atomic<int> thread_id_{0};  // the kernel's
+  base::raw_atomic<bool> waits_for_lock_{false};  // one of our own, which is short
   alignas(base::cache_line) worker_counters counters_;
   std::unique_ptr<timer_source> timers_;
   std::unique_ptr<driver> driver_;

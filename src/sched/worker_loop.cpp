@@ -1,4 +1,4 @@
-// The worker's own stack: look for work, spin a little, sleep; fire timers and watch over stuck workers meanwhile.
+// The worker's own stack: look for work, spin a little, sleep; fire timers meanwhile.
 #include <cxxabi.h>
 #include <pthread.h>
 #include <signal.h>
@@ -8,6 +8,7 @@
 
 #include "base/clock.hpp"
 #include "context/overflow.hpp"
+#include "sched/environment.hpp"
 #include "sched/scheduler.hpp"
 #include "sched/worker.hpp"
 
@@ -34,7 +35,6 @@ worker::worker(scheduler& s, int id)
       records_(s.records()),
       scheduler_(s),
       id_(id),
-      alone_(s.options().workers == 1),
       random_(static_cast<std::uint64_t>(id) + 1),
       woken_(static_cast<std::uint32_t>(s.queue_capacity())),
       fresh_(s.queue_capacity()),
@@ -45,15 +45,19 @@ worker::~worker() = default;
 
 void worker::thread_main() noexcept {
   this_thread_worker.set(this);
+  thread_id_.store(this_thread_id(), base::relaxed);
+  base::tell_of_lock_waits(&waits_for_lock_);
   char name[16];  // the kernel's limit
   std::snprintf(name, sizeof name, "weft-%d", id_);
   (void)::pthread_setname_np(::pthread_self(), name);
+  if (scheduler_.options().pinned && static_cast<std::size_t>(id_) < scheduler_.options().workers) pin_this_thread(id_);
   exceptions_ = reinterpret_cast<task::exception_state*>(abi::__cxa_get_globals());
   context::alternate_signal_stack signal_stack;
   flow_.adopt_thread();
   loop();
   stacks_.drain();
   records_.drain();
+  base::tell_of_lock_waits(nullptr);
   scheduler_.worker_died(*this);
   this_thread_worker.set(nullptr);
 }
@@ -64,6 +68,8 @@ void worker::loop() noexcept {
     if (t == nullptr) t = find_work();
     if (t == nullptr) break;
     run(t);
+    if (gives_way()) [[unlikely]]
+      give_way(false);
   }
 }
 
@@ -79,6 +85,7 @@ record* worker::find_work(bool searching) noexcept {
     if (!searching) searching = idle.start_searching();
     record* t = next_local();
     if (t == nullptr && searching) t = search();
+    if (t == nullptr) t = from_background();
     if (t != nullptr) {
       state_.store(worker_state::active, base::relaxed);
       if (searching) scheduler_.end_search(*this);
@@ -101,9 +108,10 @@ record* worker::search() noexcept {
   base::time_ns now = 0;
   do {
     if (record* t = scheduler_.steal_for(*this)) return t;
+    if (scheduler_.background().size() != 0) return nullptr;  // rather than wait for better
     base::linger(8);
     now = base::now();
-    if (scheduler_.fire_timers(now, *this) != 0 || !inbox_.empty() || scheduler_.global().size() != 0)
+    if (scheduler_.fire_timers(now, *this) != 0 || !inbox_.empty() || scheduler_.shared_work() != 0)
       if (record* t = next_local()) return t;
   } while (now < until && !scheduler_.stopping());
   return nullptr;
@@ -155,54 +163,28 @@ bool worker::sleep(bool was_searching) noexcept {
       break;
     if (base::check<"idle.w3_elsewhere">(scheduler_.work_elsewhere(*this) && !idle.left_to_searcher())) break;
     scheduler_.tell_if_quiet();
-    if (scheduler_.is_starving()) stacks_.drain();
+    if (scheduler_.wants_caches()) {
+      stacks_.drain();
+      records_.drain();
+    }
     const base::time_ns deadline = scheduler_.watch_from(*this);
     driver_->sleep(deadline);
     const bool was_watcher = scheduler_.stop_watching(*this);
     // The set, not the token, says whether we were woken to work: a token may be an old one, or only ask for a new watcher.
     if (!idle.is_asleep(id_)) {
-      scheduler_.note_work();
+      scheduler_.left_idle();
       if (was_watcher) scheduler_.hand_on_watch();
       return true;
     }
-    // The time has come for a timer, for a look at stuck workers, or to give memory back.
-    const base::time_ns now = base::now();
-    if (scheduler_.timer_due(now)) break;
-    if (record* t = rescue_slots(now)) {
-      in_hand_ = t;
-      break;
-    }
-    if (scheduler_.may_trim(now)) {
-      if (!idle.leave_sleep(id_)) return true;
-      scheduler_.trim();
-      idle.enter_sleep(id_, false);
-    }
+    // The time has come for a timer.
+    if (scheduler_.timer_due(base::now())) break;
   }
-  scheduler_.note_work();
-  if (idle.leave_sleep(id_)) {
-    scheduler_.fire_timers(base::now(), *this);
-    scheduler_.hand_on_watch();
-    return false;
-  }
-  // Somebody has chosen us at this moment. Its token makes the next sleep end at once, which then looks around again.
-  return true;
-}
-
-// A task in the LIFO slot of a worker that has not dispatched anything since a look some time ago is behind a long-running one.
-record* worker::rescue_slots(base::time_ns now) noexcept {
-  if (!scheduler_.stealing()) return nullptr;
-  for (worker* victim : scheduler_.workers()) {
-    if (victim == this) continue;
-    const std::uint64_t dispatched = victim->counters_.dispatched.get();
-    if (victim->seen_dispatched_.load(base::relaxed) != dispatched) {
-      // Two watchers may be here at once when one has just taken over; a mixed-up note only delays the rescue.
-      victim->seen_at_.store(now, base::relaxed);
-      victim->seen_dispatched_.store(dispatched, base::relaxed);
-    } else if (now - victim->seen_at_.load(base::relaxed) >= scheduler::look_around_ns / 2) {
-      if (record* t = victim->slot_.steal()) return t;
-    }
-  }
-  return nullptr;
+  const bool by_itself = idle.leave_sleep(id_);
+  scheduler_.left_idle();
+  if (by_itself) scheduler_.fire_timers(base::now(), *this);
+  scheduler_.hand_on_watch();  // which we may have had before the last look
+  // Or somebody has chosen us at this moment. Its token makes the next sleep end at once, which then looks around again.
+  return !by_itself;
 }
 
 void worker::drain() noexcept {
@@ -218,6 +200,9 @@ void worker::drain() noexcept {
 }
 
 void worker::start() {
+  join();  // an earlier life
+  drain_requested_.store(false, base::relaxed);
+  state_.store(worker_state::active, base::relaxed);
   thread_ = start_thread([this] { thread_main(); });
 }
 

@@ -185,14 +185,11 @@ void scope_core::cancel_at(base::time_ns when) {
   if (w == nullptr || &w->owner() != &scheduler_)
     throw_usage("the deadline of a scope is set by a task of its runtime, not from outside");
   if (when <= base::now()) return cancel(cause::deadline);
-  {
-    base::lock_guard guard(lock_);
-    if (closed_ || (alarm_set_in_ != nullptr && !alarm_set_in_->clear(*this))) return;
-    if (alarm_set_in_ == nullptr) add_reference();  // the alarm's
-    alarm_set_in_ = &w->timers();
-    alarm_set_in_->set(*this, when);
-  }
-  scheduler_.ensure_watched();
+  base::lock_guard guard(lock_);
+  if (closed_ || (alarm_set_in_ != nullptr && !alarm_set_in_->clear(*this))) return;
+  if (alarm_set_in_ == nullptr) add_reference();  // the alarm's
+  alarm_set_in_ = &w->timers();
+  alarm_set_in_->set(*this, when);
 }
 
 void scope_core::ring() noexcept {

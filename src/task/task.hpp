@@ -21,6 +21,7 @@ namespace weft::inline v1::context {
 struct stack;
 }
 namespace weft::inline v1::sched {
+class lane;
 class scheduler;
 }
 
@@ -78,6 +79,11 @@ struct wait_site {
 inline constexpr std::uint8_t has_heap_body = 1;
 inline constexpr std::uint8_t has_locals = 2;
 inline constexpr std::uint8_t has_kin = 4;  // a child of a scope: its body begins with a detail::kin
+inline constexpr std::uint8_t on_lane = 8;  // `dispatcher` is set
+inline constexpr std::uint8_t is_urgent = 16;
+inline constexpr std::uint8_t is_background = 32;
+inline constexpr std::uint8_t starts_at_once = 64;  // in place of its spawner
+inline constexpr std::uint8_t is_routed = on_lane | is_urgent | is_background;  // not simply to the worker's own queues
 
 inline constexpr std::size_t record_size = 384;
 using detail::name_capacity;
@@ -100,7 +106,7 @@ struct alignas(base::cache_line) record : parkable, detail::task_head {
   exception_state exceptions;
   base::atomic<run_state> running{run_state::none};
   std::uint8_t shields = 0;
-  std::uint8_t extras = 0;  // what must be looked after at the end; mostly nothing
+  std::uint8_t extras = 0;  // what is out of the ordinary; mostly nothing
   std::uint8_t body_alignment_log2 = 0;  // of a heap body
   base::atomic<std::uint32_t> references{0};
   sched::scheduler* owner = nullptr;  // the runtime it belongs to
@@ -114,7 +120,7 @@ struct alignas(base::cache_line) record : parkable, detail::task_head {
   alignas(16) std::byte inline_body[inline_capacity];
   detail::local_binding* locals = nullptr;  // innermost task-local value
   void* scopes = nullptr;  // innermost scope that the task has open (scope/core.hpp)
-  void* dispatcher = nullptr;  // room: dispatcher
+  sched::lane* dispatcher = nullptr;  // with on_lane
   // --- fifth line ---
   // For the one timer of sleep_until. Here and not in the sleeper's frame: whoever fires a thousand timers would otherwise
   // touch a thousand stacks, a TLB miss each. One line, not the ends of two.

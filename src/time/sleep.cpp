@@ -15,14 +15,11 @@ class sleep_wait final : public wait::waitable {
  public:
   sleep_wait(entry& t, sched::worker& on) noexcept
       : timer_(t),
-        wheel_(static_cast<wheel&>(on.timers())),
-        scheduler_(on.owner()) {}
+        wheel_(static_cast<wheel&>(on.timers())) {}
 
   bool try_complete() noexcept override { return base::now() >= timer_.deadline; }
   bool publish(wait::node&) noexcept override {
     wheel_.insert(timer_);
-    // If this worker gets stuck, somebody else must know of the deadline.
-    scheduler_.ensure_watched();
     return true;
   }
   void unpublish(wait::node&) noexcept override {
@@ -37,7 +34,6 @@ class sleep_wait final : public wait::waitable {
  private:
   entry& timer_;
   wheel& wheel_;
-  sched::scheduler& scheduler_;
 };
 
 }  // namespace

@@ -8,7 +8,6 @@ void timer_operation::prepare() noexcept {
   sched::worker* on = sched::this_worker();
   const bool in_task = on != nullptr && on->current() != nullptr;
   wheel_ = in_task ? static_cast<wheel*>(&on->timers()) : nullptr;
-  scheduler_ = in_task ? &on->owner() : nullptr;
 }
 
 bool timer_operation::try_complete() noexcept { return base::now() >= entry_.deadline; }
@@ -16,8 +15,6 @@ bool timer_operation::try_complete() noexcept { return base::now() >= entry_.dea
 bool timer_operation::publish(wait::node&) noexcept {
   if (wheel_ == nullptr) return true;
   wheel_->insert(entry_);
-  // If this worker gets stuck, somebody else must know of the deadline.
-  scheduler_->ensure_watched();
   return true;
 }
 

@@ -32,6 +32,8 @@ struct runtime : sched::scheduler {
     o.workers = workers;
     o.queue_capacity = 4;
     o.stealing = stealing;
+    o.elastic = false;
+    o.monitored = workers > 1;  // one worker finds everything itself
     return o;
   }
 };

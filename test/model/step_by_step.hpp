@@ -2,6 +2,7 @@
 // on its own virtual threads, so that a search of one protocol is not lost in the beginning and end of a runtime.
 #pragma once
 
+#include "base/clock.hpp"
 #include "base/thread.hpp"
 #include "explore/explore.hpp"
 #include "item.hpp"
@@ -36,7 +37,13 @@ struct step_by_step {
   void count_finished(std::size_t i) noexcept { at(i).counters_.finished.add_published(); }
   // The rest of a worker's life after find() has said nullptr.
   void die(std::size_t i) noexcept { scheduler_.worker_died(at(i)); }
-  [[nodiscard]] bool watch_is_armed() const noexcept { return scheduler_.watch_armed_.load(base::relaxed); }
+  // The monitor, until stop().
+  void monitor() noexcept {
+    for (; !scheduler_.stopping(); scheduler_.monitor_.nap()) (void)scheduler_.monitor_.look(base::now());
+  }
+  void monitor_rests() noexcept { scheduler_.monitor_.rest(); }
+  // A task that computes for ever.
+  void keep_busy(std::size_t i, record* with) noexcept { at(i).current_.store(with, base::relaxed); }
   // As the worker itself or its tasks do.
   void put_in_slot(std::size_t i, record* t) noexcept { (void)at(i).slot_.put(t); }
   void put_in_ring(std::size_t i, record* t) noexcept {
@@ -49,6 +56,8 @@ struct step_by_step {
   }
   void stop() noexcept {
     scheduler_.stopping_.store(true, base::seq_cst);
+    base::fence_seq_cst();  // as in monitor::stop()
+    scheduler_.monitor_.hurry();
     for (worker* w : scheduler_.workers()) w->wake();
   }
 
@@ -60,6 +69,7 @@ struct step_by_step {
     o.workers = workers;
     o.queue_capacity = 4;
     o.stealing = stealing;
+    o.elastic = false;
     return o;
   }
 

@@ -35,7 +35,9 @@ class watched {
 class watched_runtime {
  public:
   explicit watched_runtime(const weft::runtime_options& options = {});
-  explicit watched_runtime(std::size_t workers) : watched_runtime(weft::runtime_options{.workers = workers}) {}
+  // Exactly so many, even while some are stuck.
+  explicit watched_runtime(std::size_t workers)
+      : watched_runtime(weft::runtime_options{.workers = workers, .elastic = false}) {}
   ~watched_runtime();
   watched_runtime(const watched_runtime&) = delete;
   watched_runtime& operator=(const watched_runtime&) = delete;

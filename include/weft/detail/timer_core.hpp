@@ -46,7 +46,6 @@ class WEFT_API timer_operation final : public wait::waitable {
  private:
   entry entry_;
   wheel* wheel_ = nullptr;
-  sched::scheduler* scheduler_ = nullptr;
 };
 
 }  // namespace weft::inline v1::time

@@ -4,13 +4,13 @@
 
 namespace weft::inline v1::sched {
 
-void scheduler::ensure_watched() noexcept { notify(); }
 std::size_t scheduler::fire_timers(base::time_ns, worker&) noexcept { return 0; }
 bool scheduler::timer_due(base::time_ns) const noexcept { return false; }
 base::time_ns scheduler::watch_from(worker&) noexcept { return base::never_ns; }
 bool scheduler::stop_watching(worker&) noexcept { return false; }
 void scheduler::hand_on_watch() noexcept {}
-bool scheduler::may_trim(base::time_ns) noexcept { return false; }
+void scheduler::wake_for_timers() noexcept {}
+void scheduler::ask_for_caches() noexcept {}
 void scheduler::trim() noexcept {}
 
 }  // namespace weft::inline v1::sched

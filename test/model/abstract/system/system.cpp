@@ -70,6 +70,9 @@ void record_pool::retire() noexcept {
 namespace sched {
 
 thread_starter start_thread = [](std::function<void()> body) { return base::thread(std::move(body)); };
+int this_thread_id() noexcept { return 0; }
+void pin_this_thread(int) noexcept {}
+bool sleeps_in_kernel(int) noexcept { return true; }
 std::uint32_t fork_generation() noexcept { return 0; }
 bool scheduler::is_forked_child() const noexcept { return false; }
 void scheduler::leave_to_parent() noexcept {}

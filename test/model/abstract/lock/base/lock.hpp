@@ -33,6 +33,8 @@ class lock {
 
 [[nodiscard]] inline int locks_held() noexcept { return 0; }
 
+inline void tell_of_lock_waits(raw_atomic<bool>*) noexcept {}
+
 class lock_guard {
  public:
   explicit lock_guard(lock& l, explore::where w = explore::where::current()) noexcept : lock_(l) { lock_.acquire(w); }

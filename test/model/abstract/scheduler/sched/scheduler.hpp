@@ -16,7 +16,6 @@ class scheduler {
   static void schedule_all(chain<record>&& claimed) noexcept {
     while (record* t = claimed.pop_front()) schedule(t);
   }
-  void ensure_watched() noexcept {}
   void finish(record* t, task::phase how) noexcept;  // as in sched/scheduler.cpp
   [[nodiscard]] task::record_pool& records() noexcept { return records_; }
 

@@ -1,0 +1,248 @@
+#include "sched/monitor.hpp"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "base/clock.hpp"
+#include "base/log.hpp"
+#include "sched/environment.hpp"
+#include "sched/scheduler.hpp"
+
+namespace weft::inline v1::sched {
+namespace {
+
+// A timer that is due this long has nobody who comes to it.
+constexpr base::time_ns overdue = 100'000;
+// How often the kernel is asked about a thread, by its last answer.
+constexpr base::time_ns ask_sleeping_every = 10'000'000;
+constexpr base::time_ns ask_running_every = 2'000'000;
+// After a thread could not be had.
+constexpr base::time_ns growth_pause = 100'000'000;
+// Of what is queued behind a stuck worker, at one look: a fork tree should stay where it is if it can.
+constexpr std::size_t most_taken = 32;
+
+}  // namespace
+
+monitor::monitor(scheduler& s, std::size_t base_workers, std::size_t limit, std::size_t queue_capacity)
+    : scheduler_(s),
+      elasticity_(base_workers, limit),
+      notes_(limit),
+      hands_(static_cast<std::uint32_t>(queue_capacity)),
+      members_(base_workers) {}
+
+void monitor::start() {
+  thread_ = start_thread([this] { run(); });
+}
+
+void monitor::stop() noexcept {
+  // scheduler::stopping_ is stored before we look at the state; mirror: the fence in rest().
+  base::fence_seq_cst();
+  hurry();
+  if (thread_.joinable()) thread_.join();
+}
+
+void monitor::leave_to_parent() noexcept { [[maybe_unused]] auto* lost = new base::thread(std::move(thread_)); }
+
+void monitor::hurry() noexcept {
+  // relaxed: the monitor looks at everything anew, and what it needs to see was fenced by the caller.
+  if (state_.exchange(awake, base::relaxed) != awake) base::futex_wake(&state_, 1);
+}
+
+void monitor::run() noexcept {
+  (void)::pthread_setname_np(::pthread_self(), "weft-monitor");
+  while (!scheduler_.stopping()) {
+    if (!look(base::now()))
+      rest();
+    else if (nap_ <= longest_nap)
+      nap();
+    else
+      rest(base::now() + nap_);
+  }
+}
+
+void monitor::nap() noexcept {
+  state_.store(napping, base::relaxed);
+  base::futex_wait(state_, napping, base::now() + nap_);
+  state_.store(awake, base::relaxed);
+}
+
+// Until a worker leaves the idle set.
+void monitor::rest(base::time_ns until) noexcept {
+  state_.store(resting, base::relaxed);
+  // M1. Mirrors: the fences in ensure_awake() and stop().
+  base::step<"monitor.rest.fence">([] { base::fence_seq_cst(); });
+  while (base::check<"monitor.rest">(!scheduler_.someone_works()) && !scheduler_.stopping() &&
+         state_.load(base::relaxed) == resting && (until == base::never_ns || base::now() < until))
+    base::futex_wait(state_, resting, until);
+  state_.store(awake, base::relaxed);
+}
+
+// False: there is nothing to look at until somebody works again.
+bool monitor::look(base::time_ns now) noexcept {
+  if (scheduler_.is_starving()) {
+    scheduler_.retry_starved_if_due(now);
+    scheduler_.notify();
+  }
+  // The process was stopped, or the machine overloaded: who was not seen to move had no chance to.
+  if (now - last_look_ > 20 * longest_nap)
+    for (note& n : notes_) n.since = now;
+  last_look_ = now;
+  if (scheduler_.someone_works()) {
+    if (idle_since_ != 0) nap_ = shortest_nap;
+    idle_since_ = 0;
+    asked_for_caches_ = false;
+    look_at_workers(now);
+    return true;
+  }
+  if (idle_since_ == 0) {
+    idle_since_ = now;
+    for (worker* w : scheduler_.workers()) w->set_stuck(false);
+  }
+  retire_sleepers(now, 0);
+  const bool too_many = elasticity_.has_too_many(members_, 0);
+  nap_ = std::min(2 * nap_, too_many ? longest_nap : longest_idle_nap);
+  if (now - idle_since_ < rest_after || too_many) return true;
+  // A record in a sleeper's cache would keep the slab it is from.
+  if (!asked_for_caches_) {
+    asked_for_caches_ = true;
+    scheduler_.ask_for_caches();
+    nap_ = longest_nap;
+    return true;
+  }
+  scheduler_.trim();
+  nap_ = shortest_nap;
+  return false;
+}
+
+void monitor::look_at_workers(base::time_ns now) noexcept {
+  const pool_sample s = sample(now);
+  const std::size_t more = scheduler_.is_elastic() ? elasticity_.decide(s) : 0;
+  if (more != 0 && now >= no_growth_before_) grow(more, s, now);
+  nap_ = s.stuck + s.blocked != 0 ? shortest_nap : std::min(2 * nap_, longest_nap);
+  retire_sleepers(now, s.blocked);
+}
+
+// In a task, for the threshold. Not one that is on its own stack, looking for work or memory, nor one that waits for a lock of ours:
+// another worker would only be in its way.
+bool monitor::is_stuck(const worker& w, note& seen, base::time_ns now) const noexcept {
+  const std::uint64_t dispatched = w.counters().dispatched.get();
+  if (w.state() != worker_state::active || w.current() == nullptr || w.waits_for_lock_.load(base::relaxed) ||
+      dispatched != seen.dispatched) {
+    seen.dispatched = dispatched;
+    seen.since = now;
+    seen.is_blocked = false;
+  }
+  return now - seen.since >= stuck_after;
+}
+
+// One look at every worker. What lies behind a stuck one is given to others on the way (M2).
+pool_sample monitor::sample(base::time_ns now) noexcept {
+  pool_sample s;
+  s.workers = members_;
+  s.idle = scheduler_.idle().sleeping() + scheduler_.idle().searching();
+  bool taken = false;
+  bool waits = false;
+  for (worker* w : scheduler_.workers()) {
+    note& seen = notes_[static_cast<std::size_t>(w->id())];
+    const bool stuck = is_stuck(*w, seen, now);
+    w->set_stuck(stuck);
+    if (stuck) ++s.stuck;
+  }
+  // Thieves reach everything but the slot, if there are any. Those who are busy look at the global queue now and then.
+  const bool only_slots = s.idle != 0 || s.stuck == s.workers;
+  for (worker* w : scheduler_.workers()) {
+    if (!w->is_receptive() && scheduler_.stealing()) taken = take_over(*w, only_slots) || taken;
+    waits = waits || w->has_visible_work();
+    s.pressure += w->queued();
+  }
+  const bool due = scheduler_.timer_due(now - overdue);
+  const std::size_t shared = scheduler_.shared_work();
+  s.pressure += static_cast<std::int64_t>(shared) + (due ? 1 : 0);
+  s.work_waits = waits || due || shared != 0;
+  if (base::check<"monitor.tell">(taken || shared != 0 || (s.stuck != 0 && waits))) scheduler_.notify();
+  if (base::check<"monitor.timers">(due)) scheduler_.wake_for_timers();
+  for (worker* w : scheduler_.workers()) classify(*w, s, now);
+  return s;
+}
+
+// A stuck worker uses a processor, or its thread is blocked. The kernel is asked only when that may decide something.
+void monitor::classify(const worker& w, pool_sample& s, base::time_ns now) noexcept {
+  note& seen = notes_[static_cast<std::size_t>(w.id())];
+  const bool stuck = now - seen.since >= stuck_after;
+  const base::time_ns ask_every = seen.is_blocked ? ask_sleeping_every : ask_running_every;
+  if (stuck && s.work_waits && s.idle == 0 && (seen.asked_at < seen.since || now - seen.asked_at >= ask_every)) {
+    seen.is_blocked = sleeps_in_kernel(w.thread_id());
+    seen.asked_at = now;
+  }
+  if (!(stuck && seen.is_blocked) && !w.gives_way()) return;
+  ++s.blocked;
+  if (stuck) --s.stuck;
+}
+
+// What is queued on `from`, or only what is in its slot, to the global queue. True: there was something.
+bool monitor::take_over(worker& from, bool only_slot) noexcept {
+  chain<task::record> rest;
+  base::step<"monitor.slot">([&] {
+    if (record* t = from.slot_.steal()) rest.push_back(t);
+  });
+  if (!only_slot) {
+    if (record* t = from.woken_.steal_into(hands_)) {
+      rest.push_back(t);
+      while (record* other = hands_.pop()) rest.push_back(other);
+    }
+    for (std::size_t i = 0; i < most_taken; ++i)
+      if (record* t = from.fresh_.steal()) rest.push_back(t);
+    rest.append(from.inbox_.take_all());
+  }
+  if (rest.empty()) return false;
+  WEFT_LOG(watch, "%zu tasks are taken from behind worker %d, which is stuck", rest.size(), from.id());
+  scheduler_.global().push(std::move(rest));
+  return true;
+}
+
+void monitor::grow(std::size_t by, const pool_sample& s, base::time_ns now) noexcept {
+  std::size_t added = 0;
+  while (added < by && scheduler_.add_worker()) ++added;
+  elasticity_.counters().grown.add(added);
+  members_ += added;
+  if (added < by) {
+    elasticity_.counters().failed.add();
+    no_growth_before_ = now + growth_pause;
+  }
+  if (scheduler_.options().verbose)
+    std::fprintf(stderr, "weft: %zu of %zu workers are stuck, %zu blocked, %lld tasks wait: %zu more%s\n", s.stuck, s.workers,
+                 s.blocked, static_cast<long long>(s.pressure), added,
+                 added < by ? " (no more threads to be had)" : "");
+  if (s.workers + added < elasticity_.limit() || told_limit_) return;
+  told_limit_ = true;
+  std::fprintf(stderr, "weft: %zu workers, %zu of them blocked: that is the limit (runtime_options::max_workers)\n",
+               s.workers + added, s.blocked);
+}
+
+// Those beyond the pool's size, one at a look, once they have slept for a while.
+void monitor::retire_sleepers(base::time_ns now, std::size_t blocked) noexcept {
+  if (!scheduler_.is_elastic()) return;
+  const bool too_many = elasticity_.has_too_many(members_, blocked);
+  worker* last = nullptr;
+  for (worker* w : scheduler_.workers()) {
+    note& seen = notes_[static_cast<std::size_t>(w->id())];
+    const std::uint64_t sleeps = w->counters().sleeps.get();
+    if (w->state() == worker_state::dead) w->join();
+    if (w->state() != worker_state::sleep || sleeps != seen.sleeps) {
+      seen.sleeps = sleeps;
+      seen.asleep_since = now;
+    } else if (now - seen.asleep_since >= retire_after && !w->is_leaving()) {
+      last = w;
+    }
+  }
+  if (!too_many || last == nullptr) return;
+  if (scheduler_.options().verbose)
+    std::fprintf(stderr, "weft: worker %d has nothing to do and leaves\n", last->id());
+  --members_;
+  elasticity_.counters().retired.add();
+  scheduler_.retire(static_cast<std::size_t>(last->id()));
+}
+
+}  // namespace weft::inline v1::sched

@@ -1,0 +1,63 @@
+// The set of workers: it grows and shrinks while everybody reads it. Only the constructor, the monitor and the end change it.
+//
+// P1. A worker's slot is filled once and stays: readers see the first `created_` of them, each with a complete worker. One that has
+//     died keeps its inbox and timers reachable, and its slot is used again.                  test sched/elastic_*
+#include <exception>
+
+#include "sched/scheduler.hpp"
+
+namespace weft::inline v1::sched {
+
+void scheduler::make_worker() {
+  const std::size_t n = created_.load(base::relaxed);
+  workers_[n] = std::make_unique<worker>(*this, static_cast<int>(n));
+  worker_pointers_[n] = workers_[n].get();
+  // Publishes the worker; pairs with the acquire in workers().
+  created_.store(n + 1, base::release);
+}
+
+void scheduler::count_live(int change) noexcept {
+  const std::size_t before = live_workers_.fetch_add(static_cast<std::size_t>(change), base::relaxed);
+  idle_.set_workers(before + static_cast<std::size_t>(change));
+}
+
+// The monitor. False: no memory, or no thread.
+bool scheduler::add_worker() noexcept {
+  try {
+    worker* idle_slot = nullptr;
+    for (worker* w : workers())
+      if (w->state() == worker_state::dead) idle_slot = w;
+    if (idle_slot == nullptr) {
+      if (created_.load(base::relaxed) == workers_.size()) return false;
+      make_worker();
+      idle_slot = workers().back();
+    }
+    count_live(1);
+    try {
+      idle_slot->start();
+    } catch (...) {
+      count_live(-1);
+      idle_slot->state_.store(worker_state::dead, base::relaxed);
+      return false;
+    }
+    return true;
+  } catch (const std::exception&) {
+    return false;
+  }
+}
+
+void scheduler::retire(std::size_t worker) noexcept {
+  worker_pointers_[worker]->request_drain();
+  worker_pointers_[worker]->wake();
+}
+
+// Its inbox stays reachable for all. What came in while it drained has nobody else to look for it.
+void scheduler::worker_died(worker& w) noexcept {
+  count_live(-1);
+  w.state_.store(worker_state::dead, base::relaxed);
+  // Dead before we look at the queues; mirror: the fence of wake_one() and wake_exactly(), after the push.
+  base::step<"drain.fence">([] { base::fence_seq_cst(); });
+  if (base::check<"drain.left_behind">(w.has_visible_work())) notify();
+}
+
+}  // namespace weft::inline v1::sched

@@ -1,0 +1,117 @@
+// The monitor (src/sched/monitor.cpp) against workers that fall asleep, wake up and get stuck.
+// whole runtime
+// abstract driver
+//
+// M1. While a worker is awake the monitor is, or is being woken.
+// M2. What lies behind a stuck worker is noticed: a task in its queues or its slot, a timer in its wheel.
+// A task that nobody takes is a deadlock here: only the monitor's naps have a deadline, and it looks at nothing but what it should.
+#include "step_by_step.hpp"
+#include "timer_sleeper.hpp"
+
+using explore::join_all;
+using explore::thread;
+using model::ready_task;
+using model::sleeper;
+using weft::sched::step_by_step;
+
+namespace {
+
+// Worker 1 sleeps, gets the task, and with that everything is over.
+void take_and_stop(step_by_step& steps) {
+  thread([&steps] {
+    ready_task::take(steps.sleep_then_find(1));
+    steps.stop();
+  });
+}
+
+}  // namespace
+
+// A lone fresh task is queued without waking anybody; its worker never comes to it.
+// req: W-4 CC-16
+MODEL_TEST(monitor_notices_a_stranded_task, .preemptions = 3, .old_reads = 1) {
+  step_by_step steps(2);
+  ready_task t;
+  ready_task endless;
+  steps.keep_busy(0, &endless);
+  take_and_stop(steps);
+  thread([&] {
+    explore::when_quiet();
+    steps.monitor();
+  });
+  thread([&] {
+    explore::when_quiet();
+    steps.at(0).accept_fresh(t.made(0));  // and then it computes for ever
+  });
+  join_all();
+  steps.count_finished(1);
+  model_assert(t.was_taken());
+}
+
+// The same in the slot, where thieves do not look.
+// req: W-4 CC-16
+MODEL_TEST(monitor_rescues_what_lies_in_a_slot, .preemptions = 3, .old_reads = 1) {
+  step_by_step steps(2);
+  ready_task t;
+  ready_task endless;
+  steps.keep_busy(0, &endless);
+  take_and_stop(steps);
+  thread([&] {
+    explore::when_quiet();
+    steps.monitor();
+  });
+  thread([&] {
+    explore::when_quiet();
+    steps.at(0).accept_woken(t.woken(0));
+  });
+  join_all();
+  model_assert(t.was_taken());
+}
+
+// All sleep and the monitor is about to rest, while worker 0 wakes by itself: the monitor must be up again, or not rest at all.
+// req: W-4 CC-16
+MODEL_TEST(monitor_hears_of_one_who_woke_by_itself, .preemptions = -1, .old_reads = -1) {
+  step_by_step steps(2);
+  steps.all().idle().enter_sleep(0, false);
+  steps.all().idle().enter_sleep(1, false);
+  thread([&] { steps.monitor_rests(); });
+  thread([&] {
+    (void)steps.all().idle().leave_sleep(0);
+    steps.all().left_idle();
+  });
+  join_all();
+}
+
+// The same with one who was chosen to work by somebody outside, and with the end of all.
+// req: W-4 CC-16
+MODEL_TEST(monitor_hears_of_one_who_was_woken, .preemptions = -1, .old_reads = -1) {
+  step_by_step steps(1);
+  steps.all().idle().enter_sleep(0, false);
+  thread([&] { steps.monitor_rests(); });
+  thread([&] {
+    model_assert(steps.all().idle().wake_one() == 0);
+    steps.all().left_idle();
+  });
+  join_all();
+}
+// req: W-4
+MODEL_TEST(monitor_hears_of_the_end, .preemptions = -1, .old_reads = -1) {
+  step_by_step steps(1);
+  steps.all().idle().enter_sleep(0, false);
+  thread([&] { steps.monitor_rests(); });
+  thread([&] { steps.stop(); });
+  join_all();
+}
+
+// Worker 1 fell asleep before there was a timer. Worker 0 sets one and computes.
+// req: W-4
+MODEL_TEST(monitor_has_timers_fired, .preemptions = 3, .old_reads = 0, .early_timeouts = 0) {
+  step_by_step steps(2);
+  thread([&] { model_assert(steps.sleep_then_find(1) == nullptr); });
+  thread([&] { steps.monitor(); });
+  thread([&] {
+    sleeper s(steps.at(0));
+    s.who.sleep();
+    steps.stop();
+  });
+  join_all();
+}

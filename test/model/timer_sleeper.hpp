@@ -1,0 +1,30 @@
+// A thread that waits for a timer in the wheel of some worker.
+#pragma once
+
+#include "base/clock.hpp"
+#include "sched/scheduler.hpp"
+#include "time/wheel.hpp"
+#include "wait/thread_waiter.hpp"
+
+namespace model {
+
+inline constexpr weft::base::time_ns soon = (weft::base::time_ns{1} << 40) + 100'000;
+
+// A timer in the wheel of a worker that is stuck, and somebody who waits for it.
+struct sleeper {
+  weft::wait::thread_waiter who;
+  weft::time::entry timer;
+  weft::time::wheel* wheel;
+  explicit sleeper(weft::sched::worker& stuck) : wheel(static_cast<weft::time::wheel*>(&stuck.timers())) {
+    timer.deadline = soon;
+    wheel->lock();
+    const std::uint64_t word = who.word.begin_park(0);
+    timer.waiter.who = &who;
+    timer.waiter.ticket = weft::task::state_word::ticket_of(word);
+    wheel->insert(timer);
+    (void)who.word.commit_park();
+    wheel->unlock();
+  }
+};
+
+}  // namespace model

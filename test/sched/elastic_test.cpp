@@ -1,0 +1,334 @@
+// A pool whose workers get stuck: others take over, the pool grows, and shrinks again.
+#include <gtest/gtest.h>
+
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+#include <vector>
+
+#include <weft/weft.hpp>
+
+#include "sched/scheduler.hpp"
+#include "support/process.hpp"
+#include "support/until.hpp"
+#include "support/watchdog.hpp"
+
+namespace {
+
+using namespace std::chrono_literals;
+using weft::base::atomic;
+
+// How many of 30 beats, 100 ms apart, came within 100 ms of their time.
+int beats_in_time() {
+  int in_time = 0;
+  auto next = std::chrono::steady_clock::now();
+  for (int i = 0; i < 30; ++i) {
+    next += 100ms;
+    weft::sleep_until(next);
+    if (std::chrono::steady_clock::now() - next < 100ms) ++in_time;
+  }
+  return in_time;
+}
+
+void spin_until(const atomic<bool>& over) {
+  while (!over.load(weft::base::relaxed)) weft::base::cpu_relax();
+}
+
+// req: CC-16 CC-1
+TEST(Elastic, AHeartbeatGoesOnWhileEveryWorkerSleepsInTheKernel) {
+  if (weft::sched::force_migration) GTEST_SKIP() << "without stealing the pool stays as it is";
+  support::watchdog guard(60s, "W tasks in raw sleeps, and a heartbeat");
+  for (const std::size_t workers : {1u, 2u, 4u}) {
+    support::watched_runtime rt({.workers = workers});
+    rt->run([&] {
+      auto heart = weft::spawn(beats_in_time);
+      std::vector<weft::join_handle<void>> asleep;
+      for (std::size_t i = 0; i < workers; ++i) asleep.push_back(weft::spawn([] { std::this_thread::sleep_for(2s); }));
+      for (auto& t : asleep) t.join();
+      EXPECT_EQ(heart.join(), 30);
+    });
+    EXPECT_GT(rt->elasticity().grown, 0u);
+  }
+}
+
+// req: CC-16 CC-2
+TEST(Elastic, AHundredRawSleepsOnSixteenWorkersDoNotStopAHeartbeat) {
+  if (weft::sched::force_migration) GTEST_SKIP() << "without stealing the pool stays as it is";
+  support::watchdog guard(60s, "100 raw sleeps of 2 s on 16 workers");
+  support::watched_runtime rt({.workers = 16});
+  rt->run([&] {
+    auto heart = weft::spawn(beats_in_time);
+    std::vector<weft::join_handle<void>> asleep;
+    for (int i = 0; i < 100; ++i) asleep.push_back(weft::spawn([] { std::this_thread::sleep_for(2s); }));
+    for (auto& t : asleep) t.join();
+    EXPECT_EQ(heart.join(), 30);
+  });
+}
+
+// req: CC-2 CC-1
+TEST(Elastic, SevenHogsOnFourWorkersDoNotStopAHeartbeat) {
+  if (weft::sched::force_migration) GTEST_SKIP() << "without stealing the pool stays as it is";
+  support::watchdog guard(60s, "7 tasks that only compute, on 4 workers");
+  support::watched_runtime rt({.workers = 4});
+  rt->run([&] {
+    atomic<bool> over{false};
+    auto heart = weft::spawn(beats_in_time);
+    std::vector<weft::join_handle<void>> hogs;
+    for (int i = 0; i < 7; ++i) hogs.push_back(weft::spawn([&] { spin_until(over); }));
+    EXPECT_GE(heart.join(), 29);
+    over.store(true);
+    for (auto& h : hogs) h.join();
+  });
+  EXPECT_LE(rt->elasticity().workers, 8u);
+}
+
+// req: CC-16
+TEST(Elastic, APairOverAChannelGoesOnWhileBothWorkersAreHeld) {
+  if (weft::sched::force_migration) GTEST_SKIP() << "without stealing the pool stays as it is";
+  support::watchdog guard(60s, "a channel pair beside two workers that spin");
+  support::watched_runtime rt({.workers = 2});
+  rt->run([&] {
+    atomic<bool> over{false};
+    std::vector<weft::join_handle<void>> hogs;
+    for (int i = 0; i < 2; ++i) hogs.push_back(weft::spawn([&] { spin_until(over); }));
+    auto [w, r] = weft::make_channel<int>(0);
+    auto sends = weft::spawn([w = std::move(w)]() mutable {
+      for (int i = 0; i < 1000; ++i) (void)w.send(i);
+    });
+    int got = 0;
+    while (r.recv()) ++got;
+    EXPECT_EQ(got, 1000) << "the hogs end only now";
+    over.store(true);
+    for (auto& h : hogs) h.join();
+  });
+}
+
+// What lies in the slot, the ring, among the fresh and in the inbox of the only worker, and in its timers.
+// req: CC-16
+TEST(Elastic, EverythingBehindAStuckWorkerIsTakenOver) {
+  if (weft::sched::force_migration) GTEST_SKIP() << "without stealing the pool stays as it is";
+  support::watchdog guard(60s, "every queue of a worker that is stuck");
+  support::watched_runtime rt({.workers = 1});
+  atomic<int> done{0};
+  atomic<bool> parked_goes{false};
+  auto parked = rt->spawn([&] {
+    while (!parked_goes.load()) weft::park_if(parked_goes, false);
+    done.fetch_add(1);
+  });
+  auto sleeps = rt->spawn([&] {
+    weft::sleep_for(20ms);
+    done.fetch_add(1);
+  });
+  atomic<bool> held{false};
+  auto stuck = rt->spawn([&] {
+    auto yields = weft::spawn([&] { done.fetch_add(1); });
+    weft::yield();
+    auto fresh = weft::spawn([&] { done.fetch_add(1); });
+    parked_goes.store(true);
+    weft::unpark(parked.ref());
+    held.store(true);
+    support::hold_worker_until([&] { return done.load() == 5; });
+  });
+  support::until([&] { return held.load(); });
+  auto injected = rt->spawn([&] { done.fetch_add(1); });
+  stuck.join();
+  EXPECT_EQ(done.load(), 5);
+}
+
+// req: CC-2 LS-K2
+TEST(Elastic, ExtraWorkersLeaveAndNothingIsLostInAThousandCycles) {
+  if (weft::sched::force_migration) GTEST_SKIP() << "without stealing the pool stays as it is";
+  support::watchdog guard(300s, "a pool that grows and shrinks");
+  support::watched_runtime rt({.workers = 2});
+  const int cycles = support::under_tsan ? 100 : 1000;
+  std::uint64_t ran = 0;
+  for (int i = 0; i < cycles; ++i) {
+    rt->run([&] {
+      std::vector<weft::join_handle<int>> some;
+      for (int k = 0; k < 20; ++k) some.push_back(weft::spawn([] { return 1; }));
+      for (auto& t : some) ran += static_cast<std::uint64_t>(t.join());
+    });
+    if (i % 10 == 0) {
+      // Two that are stuck, so that it grows; it shrinks when they are over and all is quiet.
+      atomic<bool> over{false};
+      atomic<int> reached{0};
+      auto first = rt->spawn([&] { spin_until(over); });
+      auto second = rt->spawn([&] { spin_until(over); });
+      auto third = rt->spawn([&] { reached.fetch_add(1); });
+      third.join();
+      over.store(true);
+      first.join();
+      second.join();
+    }
+  }
+  EXPECT_EQ(ran, static_cast<std::uint64_t>(cycles) * 20);
+  EXPECT_GT(rt->elasticity().grown, 0u);
+  support::until([&] { return rt.core().live_workers() == 2; });
+  EXPECT_EQ(rt->elasticity().grown, rt->elasticity().retired);
+  const weft::runtime_statistics total = rt->statistics();
+  EXPECT_EQ(total.spawned, total.finished);
+}
+
+// One that was told to leave and has not left yet does not count: the last worker stays, however slow the others are to go.
+// req: CC-2 LS-K2
+TEST(Elastic, TheLastWorkerStays) {
+  if (weft::sched::force_migration) GTEST_SKIP() << "without stealing the pool stays as it is";
+  support::watchdog guard(100s, "pools of one that grow and shrink beside busy threads");
+  atomic<bool> over{false};
+  std::vector<std::thread> burners;
+  for (int i = 0; i < 4; ++i) burners.emplace_back([&] { spin_until(over); });
+  support::watched_runtime rt({.workers = 1});
+  for (int i = 0; i < 10; ++i) {
+    atomic<bool> free{false};
+    auto hog = rt->spawn([&] { spin_until(free); });
+    rt->spawn([] {}).join();
+    free.store(true);
+    hog.join();
+    support::until([&] { return rt->elasticity().grown == rt->elasticity().retired; });
+    rt->spawn([] {}).join();
+  }
+  support::until([&] { return rt.core().live_workers() == 1; });
+  over.store(true);
+  for (std::thread& t : burners) t.join();
+}
+
+// req: CC-2
+TEST(Elastic, ItNeverGrowsWhenToldSo) {
+  support::watchdog guard(60s, "a pool that may not grow");
+  support::watched_runtime rt({.workers = 2, .elastic = false});
+  atomic<bool> over{false};
+  atomic<int> held{0};
+  std::vector<weft::join_handle<void>> hogs;
+  for (int i = 0; i < 2; ++i)
+    hogs.push_back(rt->spawn([&] {
+      held.fetch_add(1);
+      spin_until(over);
+    }));
+  support::until([&] { return held.load() == 2; });
+  atomic<bool> ran{false};
+  auto waits = rt->spawn([&] { ran.store(true); });
+  std::this_thread::sleep_for(20ms);
+  EXPECT_FALSE(ran.load());
+  EXPECT_EQ(rt.core().live_workers(), 2u);
+  over.store(true);
+  waits.join();
+}
+
+// req: CC-2
+TEST(Elastic, TheHardLimitHoldsAndIsSaidOnce) {
+  if (weft::sched::force_migration) GTEST_SKIP() << "without stealing the pool stays as it is";
+  support::watchdog guard(60s, "blocked workers up to the limit");
+  testing::internal::CaptureStderr();
+  {
+    support::watched_runtime rt({.workers = 1, .max_workers = 3});
+    atomic<bool> over{false};
+    atomic<int> blocked{0};
+    std::vector<weft::join_handle<void>> all;
+    for (int i = 0; i < 6; ++i)
+      all.push_back(rt->spawn([&] {
+        blocked.fetch_add(1);
+        while (!over.load()) std::this_thread::sleep_for(1ms);
+      }));
+    support::until([&] { return blocked.load() == 3; });
+    support::until([&] { return rt->elasticity().at_limit > 10; });
+    EXPECT_EQ(blocked.load(), 3);
+    EXPECT_EQ(rt->elasticity().workers, 3u);
+    over.store(true);
+    for (auto& t : all) t.join();
+  }
+  const std::string said = testing::internal::GetCapturedStderr();
+  EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1) << said;
+  EXPECT_NE(said.find("3 workers"), std::string::npos) << said;
+  EXPECT_NE(said.find("runtime_options::max_workers"), std::string::npos) << said;
+}
+
+// req: LS-E1
+TEST(Elastic, TheReasonsAddUp) {
+  if (weft::sched::force_migration) GTEST_SKIP() << "without stealing the pool stays as it is";
+  support::watchdog guard(60s, "a pool that explains itself");
+  support::watched_runtime rt({.workers = 2});
+  atomic<bool> over{false};
+  std::vector<weft::join_handle<void>> hogs;
+  for (int i = 0; i < 3; ++i) hogs.push_back(rt->spawn([&] { spin_until(over); }));
+  rt->spawn([] {}).join();
+  over.store(true);
+  for (auto& h : hogs) h.join();
+  support::until([&] { return rt.core().live_workers() == 2; });
+  const weft::elastic_statistics s = rt->elasticity();
+  EXPECT_GT(s.gate_passes, 0u);
+  EXPECT_EQ(s.samples, s.no_work + s.nonpositive_pressure + s.idle_capacity + s.not_stuck + s.at_limit + s.gate_passes);
+}
+
+// req: LS-E1
+TEST(Elastic, VerboseTellsOfEveryDecision) {
+  if (weft::sched::force_migration) GTEST_SKIP() << "without stealing the pool stays as it is";
+  support::watchdog guard(60s, "what a growing pool says");
+  const support::environment verbose("WEFT_VERBOSE", "1");
+  testing::internal::CaptureStderr();
+  {
+    support::watched_runtime rt({.workers = 1});
+    atomic<bool> over{false};
+    auto hog = rt->spawn([&] { spin_until(over); });
+    rt->spawn([] {}).join();
+    over.store(true);
+    hog.join();
+    support::until([&] { return rt.core().live_workers() == 1; });
+  }
+  const std::string said = testing::internal::GetCapturedStderr();
+  EXPECT_NE(said.find("1 of 1 workers are stuck"), std::string::npos) << said;
+  EXPECT_NE(said.find("leaves"), std::string::npos) << said;
+}
+
+// req: CC-2
+TEST(Elastic, AnIdleRuntimeMakesNoSystemCallAgain) {
+  if (weft::sched::force_migration) GTEST_SKIP() << "without stealing the pool stays as it is";
+  support::watchdog guard(60s, "a pool that has grown and rests");
+  support::watched_runtime rt({.workers = 2});
+  atomic<bool> over{false};
+  std::vector<weft::join_handle<void>> hogs;
+  for (int i = 0; i < 3; ++i) hogs.push_back(rt->spawn([&] { spin_until(over); }));
+  rt->spawn([] {}).join();
+  over.store(true);
+  for (auto& h : hogs) h.join();
+  support::until([&] { return rt.core().live_workers() == 2; });
+  std::this_thread::sleep_for(250ms);
+  const support::activity before = support::activity_of_others();
+  std::this_thread::sleep_for(200ms);
+  // The watchdog's thread sleeps too.
+  EXPECT_EQ(support::activity_of_others().switches, before.switches);
+}
+
+// The whole process stands still for a while: nobody is taken for stuck, nothing is lost.
+// req: CC-2
+TEST(Elastic, AStoppedProcessGoesOn) {
+  support::watchdog guard(60s, "SIGSTOP and SIGCONT");
+  const pid_t stopper = ::fork();
+  ASSERT_GE(stopper, 0);
+  if (stopper == 0) {
+    ::usleep(100'000);
+    ::kill(::getppid(), SIGSTOP);
+    ::sleep(support::under_tsan ? 1 : 5);
+    ::kill(::getppid(), SIGCONT);
+    ::_exit(0);
+  }
+  int beats = 0;
+  weft::run({.workers = 2}, [&] {
+    auto [w, r] = weft::make_channel<int>(1);
+    auto sends = weft::spawn([w = std::move(w)]() mutable {
+      for (int i = 0; i < 50; ++i) {
+        weft::sleep_for(10ms);
+        (void)w.send(i);
+      }
+    });
+    while (r.recv()) ++beats;
+  });
+  EXPECT_EQ(beats, 50);
+  int status = 0;
+  EXPECT_EQ(::waitpid(stopper, &status, 0), stopper);
+}
+
+}  // namespace

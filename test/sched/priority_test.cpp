@@ -1,0 +1,114 @@
+// Urgent tasks first, background ones last, and nobody for ever.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include <weft/weft.hpp>
+
+#include "support/until.hpp"
+#include "support/watchdog.hpp"
+#include "support/worker_counts.hpp"
+
+namespace {
+
+using namespace std::chrono_literals;
+using weft::attributes;
+using weft::priority;
+using weft::base::atomic;
+
+// req: KC-4
+TEST(Priority, UrgentComesFirstAndBackgroundLast) {
+  support::watchdog guard(60s, "tasks of three priorities");
+  support::watched_runtime rt(1);
+  std::string order;
+  rt->run([&] {
+    std::vector<weft::join_handle<void>> all;
+    for (const priority p : {priority::background, priority::normal, priority::urgent})
+      for (int i = 0; i < 3; ++i)
+        all.push_back(weft::spawn({.priority = p}, [&order, p] {
+          order += p == priority::urgent ? 'u' : p == priority::normal ? 'n' : 'b';
+        }));
+    for (auto& t : all) t.join();
+  });
+  EXPECT_EQ(order, "uuunnnbbb");
+}
+
+// The longest stretch of `order` without `other`.
+std::size_t longest_without(const std::string& order, char other) {
+  std::size_t longest = 0;
+  std::size_t run = 0;
+  for (const char c : order) longest = std::max(longest, run = c == other ? 0 : run + 1);
+  return longest;
+}
+
+// req: KC-4
+TEST(Priority, UrgentTasksThatNeverEndDoNotStarveTheOthers) {
+  support::watchdog guard(60s, "a flood of urgent tasks");
+  support::watched_runtime rt(1);
+  std::string order;
+  rt->run([&] {
+    bool over = false;
+    std::vector<weft::join_handle<void>> flood;
+    for (int i = 0; i < 4; ++i)
+      flood.push_back(weft::spawn({.priority = priority::urgent}, [&] {
+        while (!over) {
+          order += 'u';
+          weft::yield();
+        }
+      }));
+    weft::spawn([&] {
+      for (int i = 0; i < 100; ++i) {
+        order += 'n';
+        weft::yield();
+      }
+    }).join();
+    over = true;
+    for (auto& t : flood) t.join();
+  });
+  EXPECT_LE(longest_without(order.substr(order.find('n'), order.rfind('n') - order.find('n')), 'n'), 16u);
+}
+
+// req: KC-4
+TEST(Priority, BackgroundTasksHaveTheirTurnThoughOthersNeverPause) {
+  support::watchdog guard(60s, "background tasks behind busy ones");
+  support::at_worker_counts([](std::size_t workers) {
+    support::watched_runtime rt(workers);
+    rt->run([&] {
+      atomic<bool> over{false};
+      std::vector<weft::join_handle<void>> busy;
+      for (std::size_t i = 0; i < 2 * workers; ++i)
+        busy.push_back(weft::spawn([&] {
+          while (!over.load()) weft::yield();
+        }));
+      weft::spawn({.priority = priority::background}, [&] {
+        for (int i = 0; i < 10; ++i) weft::yield();
+      }).join();
+      over.store(true);
+      for (auto& t : busy) t.join();
+    });
+  });
+}
+
+// A woken task keeps its priority, and so does one that comes from outside.
+// req: KC-4
+TEST(Priority, ItHoldsForWakesAndFromOutside) {
+  support::watchdog guard(60s, "urgent tasks woken and injected");
+  support::watched_runtime rt(1);
+  std::string order;
+  weft::event go;
+  atomic<int> waiting{0};
+  std::vector<weft::join_handle<void>> all;
+  for (const priority p : {priority::background, priority::normal, priority::urgent})
+    all.push_back(rt->spawn({.priority = p}, [&, p] {
+      waiting.fetch_add(1);
+      go.wait();
+      order += p == priority::urgent ? 'u' : p == priority::normal ? 'n' : 'b';
+    }));
+  support::until([&] { return waiting.load() == 3; });
+  rt->run([&] { go.set(); });
+  for (auto& t : all) t.join();
+  EXPECT_EQ(order, "unb");
+}
+
+}  // namespace
