@@ -34,9 +34,9 @@ class keyed_mutex {
     guard() = default;
     guard(guard&& other) noexcept : owner_(other.owner_), place_(std::exchange(other.place_, nullptr)) {}
     guard& operator=(guard&& other) noexcept {
-      guard old(std::move(*this));
-      owner_ = other.owner_;
-      place_ = std::exchange(other.place_, nullptr);
+      guard taken(std::move(other));  // ends with what this one held, which is nothing if both are the same
+      std::swap(owner_, taken.owner_);
+      std::swap(place_, taken.place_);
       return *this;
     }
     ~guard() { unlock(); }
