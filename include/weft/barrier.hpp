@@ -56,7 +56,8 @@ class barrier {
   barrier& operator=(const barrier&) = delete;
 
   // A cancellation point, always. A task that is cancelled before it arrives has not arrived. One that is cancelled while it waits
-  // has, and the round is complete without it; it is expected in the next one, unless it drops out.
+  // has, and the round is complete without it; it is expected in the next one. Until this round has ended it must neither arrive nor
+  // drop out again: it would count twice.
   void arrive_and_wait(std::source_location where = std::source_location::current()) {
     if (this_task::running()) this_task::check();
     const sync::barrier_room::arrival mine = room_.arrive(false, where);

@@ -12,19 +12,27 @@
 #include <unordered_map>
 #include <utility>
 
+#include <weft/detail/config.hpp>
 #include <weft/detail/time_point.hpp>
 #include <weft/mutex.hpp>
 
 namespace weft::inline v1 {
 
+namespace sync {
+
+// A key in use. `users`: those who hold it, wait for it, or are about to. Under the table's lock.
+struct WEFT_API key_entry {
+  void enter() noexcept;
+  [[nodiscard]] bool leave() noexcept;  // true: it was the last, and takes the entry out of the table
+  mutex lock;
+  std::size_t users = 0;
+};
+
+}  // namespace sync
+
 template <class Key, class Hash = std::hash<Key>, class Equal = std::equal_to<Key>>
 class keyed_mutex {
-  // `users`: those who hold it, wait for it, or are about to. Under table_lock_.
-  struct entry {
-    mutex lock;
-    std::size_t users = 0;
-  };
-  using table = std::unordered_map<Key, entry, Hash, Equal>;
+  using table = std::unordered_map<Key, sync::key_entry, Hash, Equal>;
   using place = typename table::value_type;  // stays where it is when the table grows
 
  public:
@@ -34,9 +42,9 @@ class keyed_mutex {
     guard() = default;
     guard(guard&& other) noexcept : owner_(other.owner_), place_(std::exchange(other.place_, nullptr)) {}
     guard& operator=(guard&& other) noexcept {
-      guard old(std::move(*this));
-      owner_ = other.owner_;
-      place_ = std::exchange(other.place_, nullptr);
+      guard taken(std::move(other));  // ends with what this one held, which is nothing if both are the same
+      std::swap(owner_, taken.owner_);
+      std::swap(place_, taken.place_);
       return *this;
     }
     ~guard() { unlock(); }
@@ -81,7 +89,7 @@ class keyed_mutex {
     table_guard held(*this, where);
     const auto [at, fresh] = table_.try_emplace(key);
     if (!at->second.lock.try_lock()) return guard();
-    ++at->second.users;
+    at->second.enter();
     return guard(*this, *at);
   }
   // How many keys are in use.
@@ -120,13 +128,13 @@ class keyed_mutex {
   place& enter(const Key& key, std::source_location where) {
     const table_guard held(*this, where);
     place& at = *table_.try_emplace(key).first;
-    ++at.second.users;
+    at.second.enter();
     return at;
   }
   void leave(place& at) noexcept {
     typename table::node_type last;  // the key ends when the table is free again
     const table_guard held(*this, std::source_location::current());
-    if (--at.second.users == 0) last = table_.extract(at.first);
+    if (at.second.leave()) last = table_.extract(at.first);
   }
 
   // A mutex for tasks: what users' keys do when they are hashed and compared must not happen under a lock of ours.

@@ -113,7 +113,7 @@ class scope_calls {
   // Cancels every child and the body, now and once. Any thread. Never a cancellation point.
   void cancel() const noexcept { cancel_scope(core_); }
   // The same at that time, at once if it has passed, unless the scope has ended; a later call replaces the time. By a task of the
-  // scope's runtime.
+  // scope's runtime. If only children are cut short, with_scope does not tell; with_timeout does.
   void cancel_at(std::chrono::steady_clock::time_point when) const { cancel_scope_at(core_, when); }
   template <class Rep, class Period>
   void cancel_after(std::chrono::duration<Rep, Period> time) const {

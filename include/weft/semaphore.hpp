@@ -3,7 +3,7 @@
 //   weft::semaphore slots(4);
 //   slots.acquire();            // parks while there is none
 //   …
-//   slots.release();
+//   slots.release();            // in a destructor, if anything in between may throw; every cancellation point may
 //   weft::select(slots.on_acquire([] { … }), limit.on_expire([] { … }));
 #pragma once
 

@@ -25,7 +25,8 @@ struct restarts {
   std::function<void(std::exception_ptr error, std::size_t restart)> on_restart = {};  // told before each pause
 };
 
-// Calls f until it returns; cancellation ends it, and is not restarted. The pause is a cancellation point.
+// Calls f until it returns; cancellation ends it, and is not restarted. The same f each time, with whatever the run that failed left
+// in it. The pause is a cancellation point.
 template <class F>
   requires std::invocable<std::decay_t<F>&>
 [[nodiscard]] auto supervised(restarts policy, F&& f) {

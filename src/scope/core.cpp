@@ -1,7 +1,10 @@
 #include "scope/core.hpp"
 
 #include <algorithm>
+#include <compare>
+#include <cstring>
 #include <utility>
+#include <vector>
 
 #include "base/clock.hpp"
 #include "sched/worker.hpp"
@@ -36,6 +39,27 @@ bool note_cancelled(task::record& t, task::wake_result how, sched::chain<task::r
     return false;
   sched::add_reference(&t);
   return true;
+}
+
+// Body and children that join a child which failed, and let its exception out, throw the same one again. It stays where it came
+// first. Sorted by address, since a comparison of each with each would take long for many.
+void drop_repeated(std::vector<std::exception_ptr>& all) {
+  if (all.size() == 1) return;
+  struct entry {
+    std::uintptr_t exception;
+    std::size_t place;
+    auto operator<=>(const entry&) const = default;
+  };
+  std::vector<entry> sorted(all.size());
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    static_assert(sizeof(std::exception_ptr) == sizeof(std::uintptr_t));  // it has no order and no hash of its own
+    std::memcpy(&sorted[i].exception, &all[i], sizeof sorted[i].exception);
+    sorted[i].place = i;
+  }
+  std::sort(sorted.begin(), sorted.end());
+  for (std::size_t i = 1; i < sorted.size(); ++i)
+    if (sorted[i].exception == sorted[i - 1].exception) all[sorted[i].place] = nullptr;
+  std::erase(all, nullptr);
 }
 
 }  // namespace
@@ -114,7 +138,10 @@ void scope_core::leave() noexcept {
 }
 
 std::exception_ptr scope_core::take_failure() {
-  if (policy_ == failures::collect && !all_.empty()) return std::make_exception_ptr(scope_failures(std::move(all_)));
+  if (policy_ == failures::collect && !all_.empty()) {
+    drop_repeated(all_);
+    return std::make_exception_ptr(scope_failures(std::move(all_)));
+  }
   return std::exchange(first_, nullptr);
 }
 
@@ -229,11 +256,7 @@ void scope_core::failed(std::exception_ptr why) noexcept {
 
 bool scope_core::body_failed(std::exception_ptr why) noexcept {
   if (echoes(why)) return false;
-  const auto is_listed = [&] {  // the body has joined the child that threw it
-    base::lock_guard guard(lock_);
-    return std::find(all_.begin(), all_.end(), why) != all_.end();
-  };
-  if (!is_listed()) note_failure(std::move(why));
+  note_failure(std::move(why));
   return true;
 }
 

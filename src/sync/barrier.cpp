@@ -4,6 +4,7 @@
 #include <new>
 
 #include "base/atomic.hpp"
+#include "base/mutation.hpp"
 #include "sync/caller.hpp"
 #include "sync/signal.hpp"
 #include <weft/errors.hpp>
@@ -27,8 +28,8 @@ void latch::count_down(std::size_t n) {
     if (n > now) [[unlikely]]
       detail::throw_usage("a latch is counted down below zero");
     // acq_rel: what all did before they counted down is seen by the last of them, and by its set() after the wait.
-  } while (!left.compare_exchange_weak(now, now - n, base::acq_rel, base::relaxed));
-  if (now == n && n != 0) sync::set_for_all(signal_.core());
+  } while (!left.compare_exchange_weak(now, now - n, base::order<"latch.count_down">(base::acq_rel), base::relaxed));
+  if (base::check<"latch.last">(now == n && n != 0)) sync::set_for_all(signal_.core());
 }
 
 void latch::arrive_and_wait(std::size_t n, std::source_location where) {
@@ -50,9 +51,9 @@ barrier_room::arrival barrier_room::arrive(bool and_drop, std::source_location w
     s.unlock();
     weft::detail::throw_usage("more have arrived at a barrier than are expected", where);
   }
-  if (and_drop) --expected_;
+  if (and_drop) base::step<"barrier.drop">([&] { --expected_; });
   --missing_;
-  const arrival mine{s.round(), missing_ == 0};
+  const arrival mine{s.round(), base::check<"barrier.last">(missing_ == 0)};
   s.unlock();
   return mine;
 }
@@ -61,7 +62,7 @@ void barrier_room::complete_round() noexcept {
   claimed_waiters all;
   signal_core& s = signal_.core();
   s.lock();
-  missing_ = expected_;
+  base::step<"barrier.refill">([&] { missing_ = expected_; });
   s.end_round(all);
   s.unlock();
   all.resume();

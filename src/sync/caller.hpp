@@ -41,9 +41,7 @@ using detail::complete_until;
 // A core in the room that a public object has for it.
 template <class Core, class Room>
 [[nodiscard]] Core& core_in(Room& r) noexcept {
-#if !defined(WEFT_MODEL)  // where atomics are larger, and only cores are used
   static_assert(sizeof(Core) <= sizeof(Room) && alignof(Core) <= alignof(Room));
-#endif
   return *reinterpret_cast<Core*>(&r);
 }
 

@@ -2,6 +2,7 @@
 #include <weft/once.hpp>
 
 #include "base/atomic.hpp"
+#include "base/mutation.hpp"
 #include "sync/mutex.hpp"
 #include <weft/errors.hpp>
 
@@ -13,7 +14,7 @@ using done_flag = base::atomic<bool>;
 
 bool once_flag::is_done() const noexcept {
   // Pairs with the release in end(): what was done is seen.
-  return sync::core_in<const done_flag>(done_).load(base::acquire);
+  return sync::core_in<const done_flag>(done_).load(base::order<"once.is_done">(base::acquire));
 }
 
 bool once_flag::begin(std::source_location where) {
@@ -22,14 +23,15 @@ bool once_flag::begin(std::source_location where) {
   if (sync::core_in<sync::mutex_core>(doing_).is_held_by(sync::this_owner()))
     detail::throw_usage("call_once is called by the function that it calls: it would wait for itself", where);
   doing_.lock(where);
-  if (!is_done()) return true;
+  if (!base::check<"once.second_look">(is_done())) return true;
   doing_.unlock();
   return false;
 }
 
 void once_flag::end(bool done) noexcept {
-  if (done) sync::core_in<done_flag>(done_).store(true, base::release);
-  doing_.unlock();
+  // Pairs with the acquire in is_done().
+  if (done) sync::core_in<done_flag>(done_).store(true, base::order<"once.end">(base::release));
+  base::step<"once.unlock">([&] { doing_.unlock(); });
 }
 
 }  // namespace weft::inline v1

@@ -25,7 +25,7 @@ void signal_core::set_for_all() noexcept {
 void signal_core::wake_present() noexcept {
   claimed_waiters all;
   lock();
-  waiters_.claim_all(all);
+  base::step<"signal.wake_present">([&] { waiters_.claim_all(all); });
   unlock();
   all.resume();
 }

@@ -3,7 +3,7 @@
 // Everything happens under the lock, which may be destroyed right after its release; so an event on the stack of the one who waits
 // for it is safe, and nothing here is lock-free.
 //
-// E1. Nobody waits for a flag that is set, or for the end of a round that has ended.              model/event, model/notify
+// E1. Nobody waits for a flag that is set, or for the end of a round that has ended.              model/event, model/barrier
 // E2. A set for one goes to one waiter by its claim, or stays for the next one who comes: a waiter that left takes none with it.
 //                                                                                                 model/notify
 #pragma once
@@ -32,8 +32,8 @@ class signal_core {
   void unpublish(wait::node& n) noexcept { waiters_.unlink(n); }
   [[nodiscard]] bool is_waited_for() const noexcept { return !waiters_.empty(); }
   void end_round(claimed_waiters& ended) noexcept {
-    ++round_;
-    waiters_.claim_all(ended);
+    base::step<"signal.next_round">([&] { ++round_; });
+    base::step<"signal.end_round">([&] { waiters_.claim_all(ended); });
   }
 
   // --- without -----------------------------------------------------------------------------------------------------

@@ -17,8 +17,8 @@
 
 #include <weft/weft.hpp>
 
-#include "support/process.hpp"
 #include "sched/scheduler.hpp"
+#include "support/process.hpp"
 #include "support/until.hpp"
 #include "support/watchdog.hpp"
 #include "support/worker_counts.hpp"
@@ -177,6 +177,38 @@ TEST(ProcessNoTsan, a_forked_child_lets_go_of_the_parents_runtime_without_waitin
   EXPECT_EQ(r.said, "gone");
   go = true;
   running.join();
+}
+
+// Another thread is in the middle of letting go of tasks, whatever lock that takes; the child has only its own thread.
+// req: W-8
+TEST(ProcessNoTsan, a_child_forked_while_another_thread_drops_handles_can_drop_its_own) {
+  support::watchdog guard(100s);
+  watched_runtime rt(1);
+  base::atomic<bool> stop{false};
+  base::atomic<bool> dropping{false};
+  std::thread other([&] {
+    std::vector<weft::join_handle<void>> some;
+    while (!stop.load()) {
+      for (int k = 0; k < 5'000; ++k) some.push_back(rt->spawn([] {}));
+      for (auto& h : some) h.wait();
+      dropping = true;
+      some.clear();
+      dropping = false;
+    }
+  });
+  for (std::size_t round = 0; round < scaled(200); ++round) {
+    auto mine = rt->spawn([] {});
+    mine.wait();
+    until([&] { return dropping.load(); });
+    const child_report r = fork_and([&](int fd) {
+      mine.detach();
+      say(fd, "dropped");
+    });
+    EXPECT_EQ(r.said, "dropped") << "round " << round << ", status " << r.status;
+    if (!r.exited_with(0)) break;
+  }
+  stop = true;
+  other.join();
 }
 
 // req: W-8

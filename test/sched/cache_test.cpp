@@ -21,9 +21,10 @@ using namespace std::chrono_literals;
   for (std::size_t i = 0; i < bytes; i += 1024) room[i] = 1;
 }
 
-// So many tasks at once, each with 64 KiB of its stack in use.
+// So many tasks at once, each with 64 KiB of its stack in use. Parked until all are there: if they yielded meanwhile, they would
+// keep those from starting that have not yet.
 void many_at_once(weft::runtime& rt, std::size_t count) {
-  support::latch all_here(count);
+  weft::latch all_here(count);
   std::vector<weft::join_handle<void>> all;
   for (std::size_t i = 0; i < count; ++i)
     all.push_back(rt.spawn([&] {
@@ -56,6 +57,35 @@ TEST(StackCache, BeyondItsBoundStacksGoBackToTheSystemAfterIdlenessNoAsanNoTsan)
   EXPECT_GT(during, before + (500 * std::size_t{60} << 10));
   support::until([&] { return rt.core().stacks().surplus_bytes() == 0; });
   support::until([&] { return support::rss() < before + (12u << 20); });
+}
+
+// Whoever trims, there may be nobody beside it.
+// req: KC-5
+TEST(StackCache, WithOneWorkerStacksAndRecordsGoBackAfterIdlenessTooNoAsanNoTsan) {
+  support::watchdog guard(100s, "stacks are trimmed with one worker");
+  support::watched_runtime rt({.workers = 1, .stack_cache_bytes = 1 << 20});
+  rt->run([] {});
+  const std::size_t before = support::rss();
+  for (int round = 0; round < 2; ++round) {  // idle again after more work
+    many_at_once(rt, 300);
+    support::until([&] { return rt.core().stacks().surplus_bytes() == 0; });
+    support::until([&] { return support::rss() < before + (12u << 20); });
+  }
+}
+
+// Tasks come at any moment of the pause after which memory is given back, and of the giving back: each is run.
+// req: KC-5 BZ-5
+TEST(StackCache, WorkThatComesWhileMemoryIsGivenBackIsDone) {
+  support::watchdog guard(100s, "work against trimming");
+  for (const std::size_t workers : {1u, 2u}) {
+    support::watched_runtime rt({.workers = workers, .stack_cache_bytes = 0});
+    for (int round = 0; round < 10; ++round) {
+      many_at_once(rt, 200);
+      const std::size_t surplus = rt.core().stacks().surplus_bytes();
+      support::until([&] { return rt.core().stacks().surplus_bytes() < surplus || surplus == 0; });
+      for (int i = 0; i < 20; ++i) EXPECT_EQ(rt->spawn([i] { return i; }).join(), i);
+    }
+  }
 }
 
 // req: KC-5

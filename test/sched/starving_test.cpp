@@ -8,6 +8,7 @@
 #include <weft/weft.hpp>
 
 #include "sched/scheduler.hpp"
+#include "support/process.hpp"
 #include "support/until.hpp"
 #include "support/watchdog.hpp"
 #include "support/worker_counts.hpp"
@@ -70,6 +71,33 @@ TEST(Starving, AStackThatLiesInAnotherWorkersCacheCountsAsFree) {
       EXPECT_NO_THROW(rt->spawn([] {}).join()) << "nobody holds a stack; task " << i << ", max_stacks " << most;
     }
   }
+}
+
+// The only stack is out when a task wants it, and back when the worker looks whether anybody has one: the task waits, it does not fail.
+// Somebody takes and returns it all the time, so that this is met in one of some hundred tasks.
+// req: CC-14 W-9
+TEST(Starving, AStackReturnedAtThatMomentIsNotOverlooked) {
+  support::watchdog guard(100s, "a stack that comes and goes");
+  support::watched_runtime rt({.workers = 1, .max_stacks = 1});
+  weft::base::atomic<bool> stop{false};
+  weft::base::atomic<std::size_t> taken{0};
+  std::thread other([&] {
+    weft::context::stack_pool& stacks = rt.core().stacks();
+    while (!stop.load())
+      if (weft::context::stack* s = stacks.acquire(stacks.default_size())) {
+        stacks.release(s);
+        ++taken;
+      }
+  });
+  std::size_t refused = 0;
+  while (refused == 0 && taken.load() < support::scaled(10'000'000)) try {
+      rt->spawn([] {}).join();
+    } catch (const std::bad_alloc&) {
+      ++refused;
+    }
+  EXPECT_EQ(refused, 0u);
+  stop.store(true);
+  other.join();
 }
 
 // req: CC-14 W-9

@@ -3,6 +3,7 @@
 
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include <weft/weft.hpp>
 
@@ -354,6 +355,33 @@ TEST(ScopeCollect, an_exception_that_the_body_met_by_joining_a_child_is_listed_o
     } catch (const weft::scope_failures& all) {
       EXPECT_EQ(all.all().size(), 1u) << all.what();
     }
+  });
+}
+
+// req: W-3
+TEST(ScopeCollect, an_exception_that_children_met_by_joining_their_sibling_is_listed_once) {
+  support::watchdog guard(60s);
+  at_worker_counts([](std::size_t workers) {
+    watched_runtime rt(workers);
+    rt->run([] {
+      weft::child<void> fails;
+      std::vector<std::string> listed;
+      try {
+        weft::with_scope({.failures = weft::failures::collect}, [&](weft::scope& s) {
+          s.spawn([] { throw failure("before"); }).wait();
+          fails = s.spawn([] { throw failure("joined"); });
+          auto first = s.spawn([&] { fails.join(); });
+          auto second = s.spawn([&] { first.join(); });
+          second.wait();
+          s.spawn([] { throw failure("after"); }).wait();
+          second.join();
+        });
+      } catch (const weft::scope_failures& all) {
+        for (const std::exception_ptr& e : all.all())
+          listed.push_back(what_it_throws([&] { std::rethrow_exception(e); }));
+      }
+      EXPECT_EQ(listed, (std::vector<std::string>{"before", "joined", "after"}));
+    });
   });
 }
 

@@ -103,6 +103,24 @@ TEST(Supervised, the_pauses_grow_up_to_the_longest) {
   });
 }
 
+// A second pause of a quarter of an hour, if nothing limited it.
+// req: W-3
+TEST(Supervised, no_pause_is_longer_than_the_longest) {
+  support::watchdog guard(60s);
+  watched_runtime rt(1);
+  rt->run([] {
+    int runs = 0;
+    EXPECT_THROW(weft::with_scope([&](weft::scope& s) {
+                   s.supervise({.most = 4, .pause = 1ms, .growth = 1e6, .longest_pause = 2ms}, [&] {
+                     ++runs;
+                     throw failure("again");
+                   });
+                 }),
+                 failure);
+    EXPECT_EQ(runs, 5);
+  });
+}
+
 // req: W-3
 TEST(Supervised, a_run_that_was_long_enough_counts_as_a_recovery) {
   support::watchdog guard(60s);
@@ -123,6 +141,24 @@ TEST(Supervised, a_run_that_was_long_enough_counts_as_a_recovery) {
                  failure);
     EXPECT_EQ(runs, 5);
     EXPECT_EQ(restarts, (std::vector<std::size_t>{1, 2, 1, 2}));
+  });
+}
+
+// The second pause would be a quarter of an hour; after a long run it is the first one again.
+// req: W-3
+TEST(Supervised, after_a_recovery_the_pauses_begin_anew) {
+  support::watchdog guard(60s);
+  watched_runtime rt(1);
+  rt->run([] {
+    int runs = 0;
+    weft::with_scope([&](weft::scope& s) {
+      s.supervise({.pause = 1us, .growth = 1e9, .longest_pause = 1h, .stable_after = 20ms}, [&] {
+        if (++runs == 3) return;
+        if (runs == 2) weft::sleep_for(25ms);
+        throw failure("again");
+      });
+    });
+    EXPECT_EQ(runs, 3);
   });
 }
 

@@ -16,10 +16,13 @@ TEST(Once, is_done_once_and_everybody_sees_it_done) {
       weft::once_flag flag;
       int done = 0;
       const auto body = [&] {
-        weft::call_once(flag, [&](int by) {
-          weft::yield();
-          done += by;
-        }, 1);
+        weft::call_once(
+            flag,
+            [&](int by) {
+              weft::yield();
+              done += by;
+            },
+            1);
         EXPECT_EQ(done, 1);
       };
       handles all;
@@ -145,6 +148,20 @@ TEST(KeyedMutex, a_cancelled_waiter_leaves_no_entry_behind) {
     waiter.until_parked();
     waiter.cancel();
     EXPECT_TRUE(waiter.join_cancelled());
+    held.unlock();
+    EXPECT_EQ(locks.size(), 0U);
+  });
+}
+
+// req: BZ-13
+TEST(KeyedMutex, a_guard_that_is_moved_to_itself_holds_the_key_on) {
+  weft::run({.workers = 1}, [] {
+    weft::keyed_mutex<int> locks;
+    auto held = locks.lock(1);
+    auto& same = held;
+    held = std::move(same);
+    EXPECT_TRUE(held);
+    EXPECT_FALSE(locks.try_lock(1));
     held.unlock();
     EXPECT_EQ(locks.size(), 0U);
   });

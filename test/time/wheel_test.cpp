@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <memory>
 #include <random>
 #include <vector>
@@ -192,6 +193,49 @@ TEST(Wheel, timers_that_come_in_while_it_turns_are_not_overtaken) {
     }
     out += w.fire(now + (time_ns{1} << 40), here);
     EXPECT_EQ(in, out);
+  });
+}
+
+// req: BZ-11
+TEST(Wheel, what_was_due_before_it_came_fires_with_the_next_tick) {
+  on_a_worker([](sched::worker& here) {
+    const time_ns start = base::now() + 60'000'000'000;  // ahead of the clock, wherever the wheel begins
+    for (const time_ns past : {INT64_MIN, INT64_MIN + 1, -one_tick, time_ns{-1}, time_ns{0}, time_ns{1},
+                               start - 3'600'000'000'000, start - one_tick, start}) {
+      wheel w;
+      sleeper first;
+      first.park(w, start);
+      ASSERT_EQ(w.fire(start + 2 * one_tick, here), 1u);
+      sleeper near;  // on the lowest level, which comes first
+      near.park(w, start + 10 * one_tick);
+      sleeper late;
+      late.park(w, past);
+      EXPECT_LE(w.next_deadline(), start + 4 * one_tick) << past;
+      EXPECT_EQ(w.fire(start + 4 * one_tick, here), 1u) << past;
+      EXPECT_TRUE(late.is_woken() && !near.is_woken()) << past;
+      late.leave(w);
+      EXPECT_EQ(w.fire(start + 12 * one_tick, here), 1u) << past;
+      EXPECT_EQ(w.next_deadline(), base::never_ns) << past;
+      near.leave(w);
+    }
+  });
+}
+
+// req: BZ-11
+TEST(Wheel, what_is_due_at_the_end_of_time_fires_then_and_not_before) {
+  on_a_worker([](sched::worker& here) {
+    for (const time_ns deadline : {base::never_ns, base::never_ns - 1, base::never_ns - one_tick + 1,
+                                   base::never_ns - one_tick, base::never_ns - one_tick - 1}) {
+      wheel w;
+      sleeper far;
+      far.park(w, deadline);
+      EXPECT_GT(w.next_deadline(), base::never_ns / 2) << deadline;
+      EXPECT_EQ(w.fire(base::now() + 60'000'000'000, here), 0u) << deadline;
+      EXPECT_EQ(w.fire(base::never_ns / 2, here), 0u) << deadline;
+      EXPECT_FALSE(far.is_woken()) << deadline;
+      EXPECT_EQ(w.fire(base::never_ns, here), 1u) << deadline;
+      EXPECT_TRUE(far.is_woken()) << deadline;
+    }
   });
 }
 

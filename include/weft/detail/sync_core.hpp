@@ -1,22 +1,11 @@
-// What the headers of the locks and their friends share: room for cores that src/sync knows, and arms of a select.
+// What the headers of the locks and their friends share: room for cores, and arms of a select.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
 #include <utility>
 
 #include <weft/detail/config.hpp>
+#include <weft/detail/room.hpp>
 #include <weft/select.hpp>
-
-namespace weft::inline v1::sync {
-
-// All zero is a core's first state, so an object that has only a room is initialized before any code runs.
-template <std::size_t Words>
-struct alignas(std::uint64_t) room {
-  std::byte bytes[Words * sizeof(std::uint64_t)] = {};
-};
-
-}  // namespace weft::inline v1::sync
 
 namespace weft::inline v1::detail {
 

@@ -1,0 +1,13 @@
+// How many use a key, under the table's lock: an entry is in the table as long as anybody does.
+#include <weft/keyed_mutex.hpp>
+
+#include "base/mutation.hpp"
+
+namespace weft::inline v1::sync {
+
+void key_entry::enter() noexcept {
+  base::step<"keyed.enter">([&] { ++users; });
+}
+bool key_entry::leave() noexcept { return base::check<"keyed.leave">(--users == 0); }
+
+}  // namespace weft::inline v1::sync
