@@ -48,7 +48,8 @@ struct no_completion {
 
 template <class Completion = no_completion>
 class barrier {
-  static_assert(std::is_nothrow_invocable_v<Completion&>, "the completion function must be noexcept: nobody could catch");
+  static_assert(std::is_nothrow_invocable_v<Completion&>,
+                "the completion function must be noexcept: nobody could catch");
 
  public:
   explicit barrier(std::size_t expected, Completion f = Completion()) : room_(expected), completion_(std::move(f)) {}

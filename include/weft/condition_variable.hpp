@@ -44,8 +44,7 @@ class WEFT_API condition_variable {
     wait_with(held(lock, where), where);
   }
   template <std::predicate Predicate>
-  void wait(mutex_lock auto& lock, Predicate fulfilled,
-            std::source_location where = std::source_location::current()) {
+  void wait(mutex_lock auto& lock, Predicate fulfilled, std::source_location where = std::source_location::current()) {
     look_at_cancellation();
     while (!fulfilled()) wait(lock, where);
   }

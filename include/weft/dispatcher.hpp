@@ -27,7 +27,8 @@ class visit;
 class WEFT_API dispatcher {
  public:
   dispatcher() noexcept = default;  // the default one: as many as the runtime has workers
-  [[nodiscard]] static dispatcher io() noexcept;  // the runtime's, for calls that block: runtime_options::io_tasks at a time
+  [[nodiscard]] static dispatcher
+  io() noexcept;  // the runtime's, for calls that block: runtime_options::io_tasks at a time
   // At most `tasks` at a time, in the order in which they became runnable. Throws std::invalid_argument for 0.
   [[nodiscard]] static dispatcher custom(std::size_t tasks);
   // One at a time, in that order: what its tasks do between two suspension points excludes each other.

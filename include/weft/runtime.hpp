@@ -24,9 +24,9 @@ enum class priority : unsigned char { normal, urgent, background };
 
 // Of one task, for spawn(attributes, f).
 struct attributes {
-  std::string_view name = {};         // up to 31 characters are kept
-  std::size_t stack_size = 0;         // usable bytes; 0: the runtime's default
-  dispatcher on = {};                 // where it runs
+  std::string_view name = {};  // up to 31 characters are kept
+  std::size_t stack_size = 0;  // usable bytes; 0: the runtime's default
+  dispatcher on = {};  // where it runs
   weft::priority priority = priority::normal;
 };
 
@@ -60,7 +60,8 @@ struct runtime_statistics {
 struct elastic_statistics {
   std::size_t workers = 0;  // now
   std::uint64_t samples = 0, positive_pressure = 0, negative_pressure = 0, longest_negative_streak = 0;
-  std::uint64_t no_work = 0, nonpositive_pressure = 0, idle_capacity = 0, not_stuck = 0, at_limit = 0;  // it did not grow
+  std::uint64_t no_work = 0, nonpositive_pressure = 0, idle_capacity = 0, not_stuck = 0,
+                at_limit = 0;  // it did not grow
   std::uint64_t gate_passes = 0;  // it should
   std::uint64_t grown = 0, failed = 0, retired = 0;  // workers
 };

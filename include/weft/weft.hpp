@@ -20,9 +20,9 @@
 #include <weft/runtime.hpp>
 #include <weft/scope.hpp>
 #include <weft/select.hpp>
-#include <weft/stop_token.hpp>
 #include <weft/semaphore.hpp>
 #include <weft/shared_mutex.hpp>
+#include <weft/stop_token.hpp>
 #include <weft/stream.hpp>
 #include <weft/supervised.hpp>
 #include <weft/task_local.hpp>

@@ -45,9 +45,10 @@ void read_logged_topics() noexcept {
     rest = comma == std::string_view::npos ? std::string_view() : rest.substr(comma + 1);
     const std::uint32_t found = topic_named(name);
     if (found == 0)
-      std::fprintf(stderr,
-                   "weft: WEFT_LOG=%s: there is no topic \"%.*s\"; known: park, wake, join, inbox, watch, channel, all\n", text,
-                   static_cast<int>(name.size()), name.data());
+      std::fprintf(
+          stderr,
+          "weft: WEFT_LOG=%s: there is no topic \"%.*s\"; known: park, wake, join, inbox, watch, channel, all\n", text,
+          static_cast<int>(name.size()), name.data());
     topics |= found;
   }
   logged_topics.store(topics, relaxed);

@@ -7,9 +7,7 @@ namespace weft::inline v1::chan {
 
 using task::wake_reason;
 
-core::core(const element& e, kind k, std::size_t capacity, bool lock_free)
-    : element_(e),
-      capacity_(capacity) {
+core::core(const element& e, kind k, std::size_t capacity, bool lock_free) : element_(e), capacity_(capacity) {
   switch (k) {
     case kind::unlimited: buffer_ = make_unlimited_buffer(e); return;
     case kind::conflated: buffer_ = make_conflated_buffer(e); return;

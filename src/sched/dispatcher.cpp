@@ -25,9 +25,7 @@ dispatcher::~dispatcher() {
 
 namespace sched {
 
-lane* scheduler::lane_of(const dispatcher& d) noexcept {
-  return d.what_ == dispatcher::kind::io ? &io_ : d.lane_;
-}
+lane* scheduler::lane_of(const dispatcher& d) noexcept { return d.what_ == dispatcher::kind::io ? &io_ : d.lane_; }
 
 void scheduler::assign(record& t, const dispatcher& d) noexcept {
   if (d.what_ == dispatcher::kind::unconfined) t.extras |= task::starts_at_once;

@@ -212,8 +212,8 @@ void monitor::grow(std::size_t by, const pool_sample& s, base::time_ns now) noex
     no_growth_before_ = now + growth_pause;
   }
   if (scheduler_.options().verbose)
-    std::fprintf(stderr, "weft: %zu of %zu workers are stuck, %zu blocked, %lld tasks wait: %zu more%s\n", s.stuck, s.workers,
-                 s.blocked, static_cast<long long>(s.pressure), added,
+    std::fprintf(stderr, "weft: %zu of %zu workers are stuck, %zu blocked, %lld tasks wait: %zu more%s\n", s.stuck,
+                 s.workers, s.blocked, static_cast<long long>(s.pressure), added,
                  added < by ? " (no more threads to be had)" : "");
   if (s.workers + added < elasticity_.limit() || told_limit_) return;
   told_limit_ = true;
@@ -238,8 +238,7 @@ void monitor::retire_sleepers(base::time_ns now, std::size_t blocked) noexcept {
     }
   }
   if (!too_many || last == nullptr) return;
-  if (scheduler_.options().verbose)
-    std::fprintf(stderr, "weft: worker %d has nothing to do and leaves\n", last->id());
+  if (scheduler_.options().verbose) std::fprintf(stderr, "weft: worker %d has nothing to do and leaves\n", last->id());
   --members_;
   elasticity_.counters().retired.add();
   scheduler_.retire(static_cast<std::size_t>(last->id()));

@@ -94,8 +94,10 @@ void print(const char* who, const runtime_statistics& s) {
 void print(const elastic_statistics& s) {
   const auto n = [](std::uint64_t count) { return static_cast<unsigned long long>(count); };
   std::fprintf(stderr,
-               "weft: pool      looks %llu, pressure above 0 %llu, below %llu (longest %llu in a row); grown %llu, retired %llu, "
-               "failed %llu, passed %llu; not grown: no work %llu, no pressure %llu, idle workers %llu, none stuck %llu, limit %llu\n",
+               "weft: pool      looks %llu, pressure above 0 %llu, below %llu (longest %llu in a row); grown %llu, "
+               "retired %llu, "
+               "failed %llu, passed %llu; not grown: no work %llu, no pressure %llu, idle workers %llu, none stuck "
+               "%llu, limit %llu\n",
                n(s.samples), n(s.positive_pressure), n(s.negative_pressure), n(s.longest_negative_streak), n(s.grown),
                n(s.retired), n(s.failed), n(s.gate_passes), n(s.no_work), n(s.nonpositive_pressure), n(s.idle_capacity),
                n(s.not_stuck), n(s.at_limit));
@@ -114,7 +116,8 @@ runtime::~runtime() {
   base::require(!is_inside(*core_), "a runtime is destroyed by one of its own tasks, for whose end it would wait");
   core_->close();
   if (!print_statistics_) return;
-  for (std::size_t i = 0; i < core_->worker_count(); ++i) print(("worker " + std::to_string(i)).c_str(), statistics_of(i));
+  for (std::size_t i = 0; i < core_->worker_count(); ++i)
+    print(("worker " + std::to_string(i)).c_str(), statistics_of(i));
   print("total", statistics());
   print(elasticity());
 }

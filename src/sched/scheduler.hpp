@@ -147,7 +147,9 @@ class scheduler {
   [[nodiscard]] bool is_alone() const noexcept { return live_workers() == 1; }
   [[nodiscard]] bool someone_works() const noexcept { return idle_.sleeping() < live_workers() || is_starving(); }
   // In no worker's queues.
-  [[nodiscard]] std::size_t shared_work() const noexcept { return global_.size() + urgent_.size() + background_.size(); }
+  [[nodiscard]] std::size_t shared_work() const noexcept {
+    return global_.size() + urgent_.size() + background_.size();
+  }
   [[nodiscard]] bool is_elastic() const noexcept { return options_.max_workers > options_.workers; }
   [[nodiscard]] const elasticity& growth() const noexcept { return monitor_.growth(); }
   [[nodiscard]] bool add_worker() noexcept;

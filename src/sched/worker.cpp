@@ -277,7 +277,8 @@ void worker::give_stack(context::stack* s) noexcept {
 inline void worker::adopt(record* t) noexcept {
   if constexpr (base::checked_build) {
     task::expect_runnable(*t, "RUNNING");
-    base::require(((t->extras & task::on_lane) != 0) == (t->dispatcher != nullptr), "a task has a dispatcher that is not its own");
+    base::require(((t->extras & task::on_lane) != 0) == (t->dispatcher != nullptr),
+                  "a task has a dispatcher that is not its own");
   }
   t->running.store(task::run_state::running, base::relaxed);
   current_.store(t, base::relaxed);

@@ -12,7 +12,8 @@ base::atomic<owner> threads_seen{0};
 [[gnu::noinline]] owner owner_of_this_thread() noexcept {
   asm volatile("" ::: "memory");
   constexpr owner thread_bit = 4;  // no record's address has it
-  if (this_thread_owner.get() == 0) this_thread_owner.set((threads_seen.fetch_add(1, base::relaxed) + 1) << 3 | thread_bit);
+  if (this_thread_owner.get() == 0)
+    this_thread_owner.set((threads_seen.fetch_add(1, base::relaxed) + 1) << 3 | thread_bit);
   return this_thread_owner.get();
 }
 

@@ -132,9 +132,7 @@ void semaphore::release(std::size_t n) {
   if (!core_in<semaphore_core>(room_).give(n)) [[unlikely]]
     detail::throw_usage("a semaphore is given more than semaphore::max permits");
 }
-std::size_t semaphore::available() const noexcept {
-  return core_in<const semaphore_core>(room_).permits();
-}
+std::size_t semaphore::available() const noexcept { return core_in<const semaphore_core>(room_).permits(); }
 sync::permit_operation semaphore::operation(std::size_t n) noexcept {
   return sync::permit_operation(core_in<semaphore_core>(room_), n);
 }

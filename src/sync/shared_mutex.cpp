@@ -127,7 +127,8 @@ using sync::core_in;
 using sync::shared_mutex_core;
 
 shared_mutex::~shared_mutex() {
-  base::require(core_in<shared_mutex_core>(room_).is_idle(), "a shared_mutex is destroyed while it is held or waited for");
+  base::require(core_in<shared_mutex_core>(room_).is_idle(),
+                "a shared_mutex is destroyed while it is held or waited for");
 }
 void shared_mutex::lock(std::source_location where) {
   sync::lock(core_in<shared_mutex_core>(room_), access::write, where);

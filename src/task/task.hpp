@@ -23,7 +23,7 @@ struct stack;
 namespace weft::inline v1::sched {
 class lane;
 class scheduler;
-}
+}  // namespace weft::inline v1::sched
 
 namespace weft::inline v1::wait {
 struct node;

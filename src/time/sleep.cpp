@@ -13,9 +13,7 @@ namespace {
 
 class sleep_wait final : public wait::waitable {
  public:
-  sleep_wait(entry& t, sched::worker& on) noexcept
-      : timer_(t),
-        wheel_(static_cast<wheel&>(on.timers())) {}
+  sleep_wait(entry& t, sched::worker& on) noexcept : timer_(t), wheel_(static_cast<wheel&>(on.timers())) {}
 
   bool try_complete() noexcept override { return base::now() >= timer_.deadline; }
   bool publish(wait::node&) noexcept override {

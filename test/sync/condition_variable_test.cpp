@@ -138,8 +138,7 @@ TEST(ConditionVariable, a_waiter_cancelled_at_each_step_takes_no_notification_wi
             std::unique_lock lock(m);
             changed.wait(lock, [&] { return tokens > 0; });
             --tokens;
-          } catch (const weft::cancelled&) {
-          }
+          } catch (const weft::cancelled&) {}
         };
         auto leaves = weft::spawn(take);
         auto stays = weft::spawn(take);

@@ -409,8 +409,7 @@ TEST(Mutex, an_exception_unlocks_it_and_leaves_no_poison) {
   try {
     const std::lock_guard held(m);
     throw 1;
-  } catch (int) {
-  }
+  } catch (int) {}
   EXPECT_TRUE(m.try_lock());
   m.unlock();
 }

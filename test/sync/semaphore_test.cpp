@@ -164,8 +164,7 @@ TEST(Semaphore, waiters_cancelled_at_each_step_take_no_permit_with_them) {
               const std::unique_ptr<weft::semaphore, std::function<void(weft::semaphore*)>> permits(
                   &s, [n](weft::semaphore* from) { from->release(n); });
               if (round % 3 == 0) weft::yield();
-            } catch (const weft::cancelled&) {
-            }
+            } catch (const weft::cancelled&) {}
           };
         };
         auto a = weft::spawn(body(1));
@@ -209,9 +208,7 @@ TEST(Semaphore, as_an_arm_it_acquires_only_when_it_wins) {
     watched_runtime rt(workers);
     weft::semaphore s(0), other(0);
     base::atomic<int> won{-1};
-    named_task task(*rt, [&] {
-      weft::select(s.on_acquire(2, [&] { won = 0; }), other.on_acquire([&] { won = 1; }));
-    });
+    named_task task(*rt, [&] { weft::select(s.on_acquire(2, [&] { won = 0; }), other.on_acquire([&] { won = 1; })); });
     task.until_parked();
     s.release();
     other.release();

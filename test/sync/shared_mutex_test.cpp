@@ -174,8 +174,7 @@ TEST(SharedMutex, waiters_cancelled_at_each_step_take_no_lock_with_them) {
                 const std::shared_lock held(m);
                 if (round % 3 == 1) weft::yield();
               }
-            } catch (const weft::cancelled&) {
-            }
+            } catch (const weft::cancelled&) {}
           };
         };
         auto a = weft::spawn(body(round % 2 == 0));

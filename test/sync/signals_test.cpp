@@ -201,8 +201,7 @@ TEST(Notify, a_cancelled_waiter_takes_no_notification_with_it) {
           try {
             n.wait();
             ++got;
-          } catch (const weft::cancelled&) {
-          }
+          } catch (const weft::cancelled&) {}
         });
         auto gives = weft::spawn([&] { n.notify_one(); });
         for (std::size_t i = 0; i < round % 4; ++i) weft::yield();

@@ -260,9 +260,7 @@ inline void linger(int) noexcept {}
 // What base::now() says. A thread that reads an old value has looked at the clock earlier, as far as anybody can tell.
 inline atomic<time_ns> virtual_clock{time_ns{1} << 40};
 // Time passes, at least until `to`.
-inline void pass_time(time_ns to, explore::where w = explore::where::current()) noexcept {
-  virtual_clock.raise(to, w);
-}
+inline void pass_time(time_ns to, explore::where w = explore::where::current()) noexcept { virtual_clock.raise(to, w); }
 
 // A finite deadline may pass at any moment; without one, only a wake (or options.spurious) ends the sleep.
 inline void futex_wait(atomic<std::uint32_t>& word, std::uint32_t expected, std::int64_t deadline = never_ns,

@@ -43,8 +43,8 @@ struct wake_against_cancel : rl::test_suite<wake_against_cancel<Threads, Break, 
     for (;;) {
       const bool woken = Break != breaks::pending && (w & wake_pending) != 0;
       const unsigned next = woken ? (w & ~(phase_mask | wake_pending)) | active : (w & ~phase_mask) | parked;
-      if (word.compare_exchange_weak(w, next, Break == breaks::publication ? rl::mo_relaxed : rl::mo_acq_rel,
-                                     $, rl::mo_relaxed, $))
+      if (word.compare_exchange_weak(w, next, Break == breaks::publication ? rl::mo_relaxed : rl::mo_acq_rel, $,
+                                     rl::mo_relaxed, $))
         return !woken;
     }
   }
@@ -54,7 +54,8 @@ struct wake_against_cancel : rl::test_suite<wake_against_cancel<Threads, Break, 
     for (;;) {
       if (w / one_ticket != ticket) return false;
       if ((w & phase_mask) == parked) {
-        if (word.compare_exchange_weak(w, (w & ~(phase_mask | wake_pending)) | active, rl::mo_acq_rel, $, rl::mo_relaxed, $))
+        if (word.compare_exchange_weak(w, (w & ~(phase_mask | wake_pending)) | active, rl::mo_acq_rel, $,
+                                       rl::mo_relaxed, $))
           return true;
       } else if ((w & phase_mask) == parking) {
         if (word.compare_exchange_weak(w, w | wake_pending, rl::mo_release, $, rl::mo_relaxed, $)) return false;

@@ -77,7 +77,9 @@ std::uint32_t fork_generation() noexcept { return 0; }
 bool scheduler::is_forked_child() const noexcept { return false; }
 void scheduler::leave_to_parent() noexcept {}
 void scheduler::refuse_forked_return() noexcept { base::fail("nobody forks here"); }
-void report_unhandled(const record&, const std::exception_ptr&) noexcept { base::fail("an exception that nobody takes"); }
+void report_unhandled(const record&, const std::exception_ptr&) noexcept {
+  base::fail("an exception that nobody takes");
+}
 
 }  // namespace sched
 }  // namespace weft::inline v1
