@@ -6,6 +6,7 @@
 #include <thread>
 #include <vector>
 
+#include "blocking.hpp"
 #include "channels.hpp"
 #include "kernel.hpp"
 #include "locks.hpp"
@@ -206,6 +207,9 @@ int main(int argc, char** argv) {
                        ns_per_op("mutex", 1000000, weft_bench::mutex),
                        ns_per_op("semaphore", 1000000, weft_bench::semaphore),
                        ns_per_op("rwlock", 1000000, weft_bench::rwlock),
+                       {"hog_latency", "us", 1000, [](u64 n) { return weft_bench::hog_latency(workers, n); }},
+                       ns_per_op("dispatch_hop", 200000, weft_bench::dispatch_hop),
+                       ns_per_op("blocking_call", 200000, weft_bench::blocking_call),
                        {"mem_parked", "bytes/task", 100000, mem_parked},
                        {"wake_latency", "us", 1000, wake_latency},
                        {"steal_latency", "us", 20000, steal_latency},

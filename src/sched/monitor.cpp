@@ -102,7 +102,9 @@ bool monitor::look(base::time_ns now) noexcept {
   }
   retire_sleepers(now, 0);
   const bool too_many = elasticity_.has_too_many(members_, 0);
-  nap_ = std::min(2 * nap_, too_many ? longest_nap : longest_idle_nap);
+  // Not at once: whoever works every millisecond should not have to wake it each time.
+  const bool backs_off = !too_many && now - idle_since_ >= back_off_after;
+  nap_ = backs_off ? std::min(2 * nap_, longest_idle_nap) : longest_nap;
   if (now - idle_since_ < rest_after || too_many) return true;
   // A record in a sleeper's cache would keep the slab it is from.
   if (!asked_for_caches_) {

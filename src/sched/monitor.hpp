@@ -35,6 +35,7 @@ class monitor {
   static constexpr base::time_ns longest_idle_nap = 32'000'000;
   static constexpr base::time_ns stuck_after = 200'000;
   static constexpr base::time_ns retire_after = 50'000'000;  // of sleep, for workers beyond the pool's size
+  static constexpr base::time_ns back_off_after = 5'000'000;  // of idleness
   static constexpr base::time_ns rest_after = 100'000'000;
 
   monitor(scheduler& s, std::size_t base_workers, std::size_t limit, std::size_t queue_capacity);
