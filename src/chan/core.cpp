@@ -7,9 +7,7 @@ namespace weft::inline v1::chan {
 
 using task::wake_reason;
 
-core::core(const element& e, kind k, std::size_t capacity, bool lock_free)
-    : element_(e),
-      capacity_(capacity) {
+core::core(const element& e, kind k, std::size_t capacity, bool lock_free) : element_(e), capacity_(capacity) {
   switch (k) {
     case kind::unlimited: buffer_ = make_unlimited_buffer(e); return;
     case kind::conflated: buffer_ = make_conflated_buffer(e); return;
@@ -52,9 +50,9 @@ void core::tell_to_retry(entry& peer) noexcept {
 
 // ---- close ---------------------------------------------------------------------------------------------------------
 
-void core::claim_all(wait::node*& list, wait::node*& woken) noexcept {
-  while (wait::node* n = list) {
-    wait::unlink(list, *n);
+void core::claim_all(waiter_list& list, wait::node*& woken) noexcept {
+  while (wait::node* n = list.first()) {
+    list.remove(*n);
     if (!wait::claim(*n, wake_reason::data)) continue;
     static_cast<entry*>(n)->result = status::closed;
     n->next = woken;
@@ -106,7 +104,7 @@ bool core::drop_end(side s) noexcept {
 bool core::is_drained() noexcept {
   base::lock_guard guard(lock_);
   if (!is_closed()) return false;
-  return (buffer_ == nullptr || buffer_->size() == 0) && waiters_[index(side::writer)] == nullptr;
+  return (buffer_ == nullptr || buffer_->size() == 0) && waiters_[index(side::writer)].empty();
 }
 
 std::exception_ptr core::error_of(side by) noexcept {
@@ -121,8 +119,8 @@ counts core::count() noexcept {
   c.received = handed_over_ + (fast_ != nullptr ? fast_->received() : taken_);
   c.sent = handed_over_ + (fast_ != nullptr ? fast_->sent() : buffered_);
   c.size = buffer_ != nullptr ? buffer_->size() : 0;
-  for (const wait::node* n = waiters_[index(side::writer)]; n != nullptr; n = n->next) ++c.waiting_senders;
-  for (const wait::node* n = waiters_[index(side::reader)]; n != nullptr; n = n->next) ++c.waiting_receivers;
+  for (const wait::node* n = waiters_[index(side::writer)].first(); n != nullptr; n = n->next) ++c.waiting_senders;
+  for (const wait::node* n = waiters_[index(side::reader)].first(); n != nullptr; n = n->next) ++c.waiting_receivers;
   return c;
 }
 

@@ -59,6 +59,22 @@ class fast_ring final : public buffer {
     return true;
   }
 
+  // After such a failure. False: at one moment since it was full (or open and empty), so that the lock would not help. A
+  // position that is taken counts as written, or as read (Q3). acquire: the other word is read after it, so the moment is that of the second
+  // load; pairs with the release in advance().
+  [[nodiscard]] bool may_send() const noexcept {
+    const std::uint64_t tail = tail_.load(base::acquire);
+    if ((tail & tail_flags) != 0) return true;
+    const std::uint64_t position = tail >> tail_shift, head = head_.load(base::relaxed) >> head_shift;
+    return position < head || position - head < capacity_;
+  }
+  [[nodiscard]] bool may_receive() const noexcept {
+    const std::uint64_t head = head_.load(base::acquire);
+    if ((head & senders_wait) != 0) return true;
+    const std::uint64_t tail = tail_.load(base::relaxed);
+    return (tail & closed) != 0 || head >> head_shift != tail >> tail_shift;
+  }
+
   // --- with the lock: the other side's fast path may still be at work ---------------------------------------------
   bool push(void* sent) override {
     base::backoff b;
