@@ -25,10 +25,36 @@ core::core(const element& e, kind k, std::size_t capacity, bool lock_free) : ele
 
 // ---- exchange ------------------------------------------------------------------------------------------------------
 
+entry* core::claim_other(side s, const task::parkable& self) noexcept {
+  waiter_list& list = waiters_[index(s)];
+  for (wait::node* n = list.first(); n != nullptr;) {
+    wait::node* candidate = std::exchange(n, n->next);
+    if (candidate->who == &self) continue;  // its claim would be refused (PARKING): spares the detour
+    list.remove(*candidate);
+    if (wait::claim(*candidate, wake_reason::data)) return static_cast<entry*>(candidate);
+  }
+  return nullptr;
+}
+
+bool core::push(void* slot) {
+  if (!buffer_->push(slot)) return false;
+  ++buffered_;
+  return true;
+}
+
+attempt core::pop(void* slot, const task::parkable* self) {
+  if (!buffer_->pop(slot)) return {};
+  ++taken_;
+  if (waiters_[index(side::writer)].empty()) return {status::done};
+  entry* sender = refill(self);
+  note_waiters(side::writer);
+  return {status::done, sender, true};
+}
+
 // There is room now: the first waiting sender's value goes into it. No sender that came later can take it: their fast path is
 // closed until note_waiters().
 entry* core::refill(const task::parkable* self) noexcept {
-  while (entry* sender = claim_first(side::writer, self)) {
+  while (entry* sender = self == nullptr ? claim_first(side::writer) : claim_other(side::writer, *self)) {
     try {
       if (buffer_->push(sender->slot)) {
         ++buffered_;

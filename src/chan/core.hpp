@@ -29,15 +29,21 @@ class waiter_list {
   [[nodiscard]] wait::node* first() const noexcept { return head_.load(base::relaxed); }
   void append(wait::node& n) noexcept {
     wait::node* head = first();
+    const bool alone = head == nullptr;
     wait::link_last(head, n);
-    if (head == &n) head_.store(head, base::relaxed);
+    if (alone) head_.store(&n, base::relaxed);
   }
   void remove(wait::node& n) noexcept {
     if (!n.linked) return;
     wait::node* head = first();
-    const bool was_first = head == &n;
-    wait::unlink(head, n);
-    if (was_first) head_.store(head, base::relaxed);
+    if (head != &n) return wait::unlink(head, n);
+    remove_first(n);
+  }
+  // The one that first() is.
+  void remove_first(wait::node& n) noexcept {
+    n.linked = false;
+    if (n.next != nullptr) n.next->previous = n.previous;
+    head_.store(n.next, base::relaxed);
   }
 
  private:
@@ -60,6 +66,8 @@ class core {
   void close(side by, std::exception_ptr why) noexcept;
 
   // --- operations without the lock ---------------------------------------------------------------------------------
+  [[nodiscard]] bool has_fast_path() const noexcept { return fast_ != nullptr; }
+  [[nodiscard]] fast_ring& fast_path() noexcept { return *fast_; }
   [[nodiscard]] bool send_quickly(const void* slot) noexcept {
     return fast_ != nullptr && fast_->try_send(*static_cast<const words*>(slot));
   }
@@ -115,9 +123,14 @@ class core {
 
  private:
   static constexpr int index(side s) noexcept { return static_cast<int>(s); }
-  [[nodiscard]] entry* claim_first(side s, const task::parkable* self) noexcept;
+  [[nodiscard]] entry* claim_first(side s) noexcept;
+  // The same for somebody who may wait there too.
+  [[nodiscard]] entry* claim_other(side s, const task::parkable& self) noexcept;
   // Claims all of a list as closed and links them after `woken`.
   static void claim_all(waiter_list& list, wait::node*& woken) noexcept;
+  [[nodiscard]] bool push(void* slot);
+  // And lets a waiting sender, the peer, fill the room.
+  [[nodiscard]] attempt pop(void* slot, const task::parkable* self);
   [[nodiscard]] entry* refill(const task::parkable* self) noexcept;
   void note_waiters(side s) noexcept;
   void exchange(void* from, void* to, entry& peer);
@@ -144,12 +157,10 @@ class core {
 
 // The first waiter of that side that is still to be had. Under the lock nobody is half-parked; a waiter claimed by somebody
 // else (cancelled, another arm of its select) is stale and finds its node unlinked when it comes for it.
-inline entry* core::claim_first(side s, const task::parkable* self) noexcept {
+inline entry* core::claim_first(side s) noexcept {
   waiter_list& list = waiters_[index(s)];
-  for (wait::node* n = list.first(); n != nullptr;) {
-    wait::node* candidate = std::exchange(n, n->next);
-    if (candidate->who == self) continue;  // its claim would be refused (PARKING): spares the detour
-    list.remove(*candidate);
+  while (wait::node* candidate = list.first()) {
+    list.remove_first(*candidate);
     if (!base::check<"channel.claim">(!wait::claim(*candidate, task::wake_reason::data)))
       return static_cast<entry*>(candidate);
   }
@@ -174,31 +185,31 @@ inline bool core::expect_wait(side s) noexcept {
   return true;
 }
 
-inline attempt core::send(void* slot, bool admitted, const task::parkable* self) {
+[[gnu::always_inline]] inline attempt core::send(void* slot, bool admitted, const task::parkable* self) {
   if (abandoned_ || base::check<"channel.send.closed">(is_closed() && !admitted)) return {status::closed};
   if (!waiters_[index(side::reader)].empty()) {
-    entry* receiver = claim_first(side::reader, self);
+    entry* receiver = self == nullptr ? claim_first(side::reader) : claim_other(side::reader, *self);
     note_waiters(side::reader);
     if (receiver != nullptr) {
       ++handed_over_;
       return {status::done, receiver};
     }
   }
-  if (buffer_ == nullptr || !buffer_->push(slot)) return {};
-  ++buffered_;
+  if (buffer_ == nullptr || !push(slot)) return {};
   return {status::done};
 }
 
-inline attempt core::receive(void* slot, const task::parkable* self) {
+[[gnu::always_inline]] inline attempt core::receive(void* slot, const task::parkable* self) {
   if (abandoned_) return {status::closed};
-  const bool from_buffer = buffer_ != nullptr && buffer_->pop(slot);
-  if (from_buffer) ++taken_;
+  if (buffer_ != nullptr) {
+    const attempt a = pop(slot, self);
+    if (a.how == status::done) return a;
+  }
   entry* sender = nullptr;
   if (!waiters_[index(side::writer)].empty()) {
-    sender = from_buffer ? refill(self) : claim_first(side::writer, self);
+    sender = self == nullptr ? claim_first(side::writer) : claim_other(side::writer, *self);
     note_waiters(side::writer);
   }
-  if (from_buffer) return {status::done, sender, true};
   if (sender == nullptr) return {is_closed() ? status::closed : status::would_block};
   ++handed_over_;
   return {status::done, sender};
