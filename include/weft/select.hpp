@@ -92,7 +92,7 @@ template <class... Arms>
 class arm_pack {
  public:
   explicit arm_pack(Arms&... arms) : arms_(arms...) {
-    if constexpr (!all_quick) for_each([this](std::size_t i, auto& a) { prepare<false>(i, a); });
+    if constexpr (!all_quick) prepare<false>();
   }
 
   static constexpr bool all_quick = (quick_arm<Arms> && ...);
@@ -101,19 +101,19 @@ class arm_pack {
   }
   [[gnu::noinline]] std::size_t long_look(wait::preference p, wait::glance look, std::source_location where) {
     const bool or_nothing = std::apply([](auto&... a) { return (a.wins_otherwise() || ...); }, arms_);
-    for_each([this](std::size_t i, auto& a) { prepare<true>(i, a); });
+    prepare<true>();
     return wait::select_with_locks(prepared_, p, look.start, or_nothing, where);
   }
 
  private:
-  template <class F>
-  void for_each(F&& f) {
-    std::size_t i = 0;
-    std::apply([&](auto&... a) { (f(i++, a), ...); }, arms_);
-  }
-  template <bool Quick, class Arm>
-  void prepare(std::size_t i, Arm& a) {
-    if constexpr (quick_arm<Arm> == Quick) std::construct_at(&prepared_[i], a.prepare());
+  template <bool Quick>
+  void prepare() {
+    wait::arm* to = prepared_;
+    const auto prepare_one = [&]<class Arm>(Arm& a) {
+      if constexpr (quick_arm<Arm> == Quick) std::construct_at(to, a.prepare());
+      ++to;
+    };
+    std::apply([&](auto&... a) { (prepare_one(a), ...); }, arms_);
   }
   template <std::size_t... Index>
   std::size_t look_around(wait::glance look, std::index_sequence<Index...>) {
