@@ -13,8 +13,10 @@
 #include <algorithm>
 #include <concepts>
 #include <cstddef>
+#include <memory>
 #include <ranges>
 #include <source_location>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -40,6 +42,9 @@ class select_arm {
   ~select_arm() = default;
 };
 
+// What became of an arm that was tried alone.
+enum class tried : std::uint8_t { disabled, not_ready, won };
+
 // Which arm it was, counted from 0. True: by a value sent or received or a timer. False: its channel was closed or dead.
 class selected {
  public:
@@ -57,6 +62,7 @@ class selected {
 class otherwise_arm final : public select_arm {
  public:
   [[nodiscard]] wait::arm prepare() noexcept override { return {}; }
+  [[nodiscard]] tried try_at_once() const noexcept { return tried::disabled; }
   [[nodiscard]] bool wins_otherwise() const noexcept override { return true; }
   [[nodiscard]] bool complete() noexcept override { return true; }
   template <class F>
@@ -75,10 +81,82 @@ concept arm_range = std::ranges::sized_range<Range> && !arm<Range> &&
                     (arm<std::ranges::range_reference_t<Range>> ||
                      std::derived_from<std::remove_pointer_t<std::ranges::range_value_t<Range>>, select_arm>);
 
+// Can be tried without being prepared for a wait, and when it is ready is then seen to be so.
+template <class Arm>
+concept quick_arm = requires(Arm& a) {
+  { a.try_at_once() } -> std::same_as<tried>;
+};
+
+// The arms of one select while nothing waits; those that are not quick are prepared.
 template <class... Arms>
-selected select_among(wait::preference p, std::source_location where, Arms&... arms) {
-  const wait::arm table[] = {arms.prepare()...};
-  const std::size_t winner = wait::select(table, p, (arms.wins_otherwise() || ...), where);
+class arm_pack {
+ public:
+  explicit arm_pack(Arms&... arms) : arms_(arms...) {
+    if constexpr (!all_quick) prepare<false>();
+  }
+
+  static constexpr bool all_quick = (quick_arm<Arms> && ...);
+  [[nodiscard]] std::size_t first_look(wait::glance look) {
+    return look_around(look, std::index_sequence_for<Arms...>());
+  }
+  [[gnu::noinline]] std::size_t long_look(wait::preference p, wait::glance look, std::source_location where) {
+    const bool or_nothing = std::apply([](auto&... a) { return (a.wins_otherwise() || ...); }, arms_);
+    prepare<true>();
+    return wait::select_with_locks(prepared_, p, look.start, or_nothing, where);
+  }
+
+ private:
+  template <bool Quick>
+  void prepare() {
+    wait::arm* to = prepared_;
+    const auto prepare_one = [&]<class Arm>(Arm& a) {
+      if constexpr (quick_arm<Arm> == Quick) std::construct_at(to, a.prepare());
+      ++to;
+    };
+    std::apply([&](auto&... a) { (prepare_one(a), ...); }, arms_);
+  }
+  template <std::size_t... Index>
+  std::size_t look_around(wait::glance look, std::index_sequence<Index...>) {
+    std::size_t winner = wait::nothing_ready;
+    const auto is_over = [&](std::size_t i, auto& a) {
+      switch (try_alone(i, a)) {
+        case tried::disabled: return false;
+        case tried::not_ready: return look.how_far == wait::reach::first;
+        case tried::won: break;
+      }
+      winner = i;
+      return true;
+    };
+    (void)(((Index >= look.start && is_over(Index, std::get<Index>(arms_))) || ...) ||
+           ((Index < look.start && is_over(Index, std::get<Index>(arms_))) || ...));
+    return winner;
+  }
+  template <class Arm>
+  tried try_alone(std::size_t i, Arm& a) {
+    if constexpr (quick_arm<Arm>)
+      return a.try_at_once();
+    else if (prepared_[i].what == nullptr)
+      return tried::disabled;
+    else
+      return prepared_[i].what->try_complete() ? tried::won : tried::not_ready;
+  }
+
+  std::tuple<Arms&...> arms_;
+  union {
+    wait::arm prepared_[sizeof...(Arms)];  // those of quick arms only before the long look
+  };
+};
+
+template <wait::preference P, class... Arms>
+selected select_among(std::source_location where, Arms&... arms) {
+  arm_pack<Arms...> pack(arms...);
+  constexpr bool thorough = P == wait::preference::fair && pack.all_quick;
+  const wait::glance look =
+      thorough ? wait::begin_thorough_select(sizeof...(Arms)) : wait::begin_select(sizeof...(Arms), P);
+  std::size_t winner = wait::nothing_ready;
+  if (look.how_far != wait::reach::nowhere) [[likely]]
+    winner = pack.first_look(thorough ? wait::glance{look.start, wait::reach::everywhere} : look);
+  if (winner == wait::nothing_ready) winner = pack.long_look(P, look, where);
   std::size_t i = 0, index = 0;
   bool ok = false;
   bool told = false;
@@ -102,8 +180,8 @@ select_arm& as_arm(Arm& a) {
     return a;
 }
 
-template <arm_range Range>
-selected select_in(wait::preference p, std::source_location where, Range& arms) {
+template <wait::preference P, arm_range Range>
+selected select_in(std::source_location where, Range& arms) {
   std::vector<wait::arm> table;
   std::vector<select_arm*> all;
   table.reserve(std::ranges::size(arms));
@@ -113,7 +191,7 @@ selected select_in(wait::preference p, std::source_location where, Range& arms) 
     table.push_back(all.back()->prepare());
   }
   const auto nothing = std::ranges::find_if(all, &select_arm::wins_otherwise);
-  std::size_t winner = wait::select(table, p, nothing != all.end(), where);
+  std::size_t winner = wait::select(table, P, nothing != all.end(), where);
   if (winner == wait::nothing_ready) winner = static_cast<std::size_t>(nothing - all.begin());
   return {winner, all[winner]->complete()};
 }
@@ -124,6 +202,11 @@ class handled_arm final : public select_arm {
  public:
   handled_arm(Arm a, F f) : arm_(std::move(a)), f_(std::move(f)) {}
   [[nodiscard]] wait::arm prepare() override { return arm_.prepare(); }
+  [[nodiscard]] tried try_at_once()
+    requires quick_arm<Arm>
+  {
+    return arm_.try_at_once();
+  }
   [[nodiscard]] bool wins_otherwise() const noexcept override { return arm_.wins_otherwise(); }
   [[nodiscard]] bool complete() override {
     const bool ok = arm_.complete();
@@ -157,6 +240,11 @@ class conditional_arm final : public select_arm {
  public:
   conditional_arm(bool enabled, Arm a) : arm_(std::move(a)), enabled_(enabled) {}
   [[nodiscard]] wait::arm prepare() override { return enabled_ ? arm_.prepare() : wait::arm{}; }
+  [[nodiscard]] tried try_at_once()
+    requires quick_arm<Arm>
+  {
+    return enabled_ ? arm_.try_at_once() : tried::disabled;
+  }
   [[nodiscard]] bool wins_otherwise() const noexcept override { return enabled_ && arm_.wins_otherwise(); }
   [[nodiscard]] bool complete() override { return arm_.complete(); }
 
@@ -168,12 +256,12 @@ class conditional_arm final : public select_arm {
 template <class... Arms>
 concept arms = (sizeof...(Arms) > 0) && ((arm<Arms> && ...) || (sizeof...(Arms) == 1 && (arm_range<Arms> && ...)));
 
-template <class... Arms>
-selected select_call(wait::preference p, std::source_location where, Arms&... arms) {
+template <wait::preference P, class... Arms>
+selected select_call(std::source_location where, Arms&... arms) {
   if constexpr ((arm_range<Arms> && ...))
-    return select_in(p, where, arms...);
+    return select_in<P>(where, arms...);
   else
-    return select_among(p, where, arms...);
+    return select_among<P>(where, arms...);
 }
 
 }  // namespace detail
@@ -196,7 +284,7 @@ template <class... Arms>
 class prialt : public selected {
  public:
   explicit prialt(Arms&&... arms, std::source_location where = std::source_location::current())
-      : selected(detail::select_call(wait::preference::in_order, where, arms...)) {}
+      : selected(detail::select_call<wait::preference::in_order>(where, arms...)) {}
 };
 template <class... Arms>
   requires detail::arms<Arms...>
@@ -206,7 +294,7 @@ template <class... Arms>
 class alt : public selected {
  public:
   explicit alt(Arms&&... arms, std::source_location where = std::source_location::current())
-      : selected(detail::select_call(wait::preference::fair, where, arms...)) {}
+      : selected(detail::select_call<wait::preference::fair>(where, arms...)) {}
 };
 template <class... Arms>
   requires detail::arms<Arms...>
@@ -216,7 +304,7 @@ template <class... Arms>
 class select : public selected {
  public:
   explicit select(Arms&&... arms, std::source_location where = std::source_location::current())
-      : selected(detail::select_call(wait::preference::fair, where, arms...)) {}
+      : selected(detail::select_call<wait::preference::fair>(where, arms...)) {}
 };
 template <class... Arms>
   requires detail::arms<Arms...>

@@ -31,7 +31,7 @@ class timer final : public select_arm {
   }
   // A cancellation point.
   void wait(std::source_location where = std::source_location::current()) {
-    (void)detail::select_call(wait::preference::in_order, where, *this);
+    (void)detail::select_call<wait::preference::in_order>(where, *this);
   }
   template <class F>
     requires std::invocable<F>
@@ -68,7 +68,7 @@ class ticker final : public select_arm {
   [[nodiscard]] std::uint64_t missed() const noexcept { return missed_; }  // by the last tick
   // A cancellation point.
   void wait(std::source_location where = std::source_location::current()) {
-    (void)detail::select_call(wait::preference::in_order, where, *this);
+    (void)detail::select_call<wait::preference::in_order>(where, *this);
   }
   template <class F>
     requires std::invocable<F>

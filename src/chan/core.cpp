@@ -25,10 +25,36 @@ core::core(const element& e, kind k, std::size_t capacity, bool lock_free) : ele
 
 // ---- exchange ------------------------------------------------------------------------------------------------------
 
+entry* core::claim_other(side s, const task::parkable& self) noexcept {
+  waiter_list& list = waiters_[index(s)];
+  for (wait::node* n = list.first(); n != nullptr;) {
+    wait::node* candidate = std::exchange(n, n->next);
+    if (candidate->who == &self) continue;  // its claim would be refused (PARKING): spares the detour
+    list.remove(*candidate);
+    if (wait::claim(*candidate, wake_reason::data)) return static_cast<entry*>(candidate);
+  }
+  return nullptr;
+}
+
+bool core::push(void* slot) {
+  if (!buffer_->push(slot)) return false;
+  ++buffered_;
+  return true;
+}
+
+attempt core::pop(void* slot, const task::parkable* self) {
+  if (!buffer_->pop(slot)) return {};
+  ++taken_;
+  if (waiters_[index(side::writer)].empty()) return {status::done};
+  entry* sender = refill(self);
+  note_waiters(side::writer);
+  return {status::done, sender, true};
+}
+
 // There is room now: the first waiting sender's value goes into it. No sender that came later can take it: their fast path is
 // closed until note_waiters().
 entry* core::refill(const task::parkable* self) noexcept {
-  while (entry* sender = claim_first(side::writer, self)) {
+  while (entry* sender = self == nullptr ? claim_first(side::writer) : claim_other(side::writer, *self)) {
     try {
       if (buffer_->push(sender->slot)) {
         ++buffered_;
@@ -50,9 +76,9 @@ void core::tell_to_retry(entry& peer) noexcept {
 
 // ---- close ---------------------------------------------------------------------------------------------------------
 
-void core::claim_all(wait::node*& list, wait::node*& woken) noexcept {
-  while (wait::node* n = list) {
-    wait::unlink(list, *n);
+void core::claim_all(waiter_list& list, wait::node*& woken) noexcept {
+  while (wait::node* n = list.first()) {
+    list.remove(*n);
     if (!wait::claim(*n, wake_reason::data)) continue;
     static_cast<entry*>(n)->result = status::closed;
     n->next = woken;
@@ -104,7 +130,7 @@ bool core::drop_end(side s) noexcept {
 bool core::is_drained() noexcept {
   base::lock_guard guard(lock_);
   if (!is_closed()) return false;
-  return (buffer_ == nullptr || buffer_->size() == 0) && waiters_[index(side::writer)] == nullptr;
+  return (buffer_ == nullptr || buffer_->size() == 0) && waiters_[index(side::writer)].empty();
 }
 
 std::exception_ptr core::error_of(side by) noexcept {
@@ -119,8 +145,8 @@ counts core::count() noexcept {
   c.received = handed_over_ + (fast_ != nullptr ? fast_->received() : taken_);
   c.sent = handed_over_ + (fast_ != nullptr ? fast_->sent() : buffered_);
   c.size = buffer_ != nullptr ? buffer_->size() : 0;
-  for (const wait::node* n = waiters_[index(side::writer)]; n != nullptr; n = n->next) ++c.waiting_senders;
-  for (const wait::node* n = waiters_[index(side::reader)]; n != nullptr; n = n->next) ++c.waiting_receivers;
+  for (const wait::node* n = waiters_[index(side::writer)].first(); n != nullptr; n = n->next) ++c.waiting_senders;
+  for (const wait::node* n = waiters_[index(side::reader)].first(); n != nullptr; n = n->next) ++c.waiting_receivers;
   return c;
 }
 

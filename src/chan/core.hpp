@@ -21,6 +21,35 @@
 
 namespace weft::inline v1::chan {
 
+// Who waits, first come first served. Changed under the channel's lock; whether there is anybody may be asked without.
+class waiter_list {
+ public:
+  // relaxed: a hint without the lock; under it, the lock orders.
+  [[nodiscard]] bool empty() const noexcept { return first() == nullptr; }
+  [[nodiscard]] wait::node* first() const noexcept { return head_.load(base::relaxed); }
+  void append(wait::node& n) noexcept {
+    wait::node* head = first();
+    const bool alone = head == nullptr;
+    wait::link_last(head, n);
+    if (alone) head_.store(&n, base::relaxed);
+  }
+  void remove(wait::node& n) noexcept {
+    if (!n.linked) return;
+    wait::node* head = first();
+    if (head != &n) return wait::unlink(head, n);
+    remove_first(n);
+  }
+  // The one that first() is.
+  void remove_first(wait::node& n) noexcept {
+    n.linked = false;
+    if (n.next != nullptr) n.next->previous = n.previous;
+    head_.store(n.next, base::relaxed);
+  }
+
+ private:
+  base::atomic<wait::node*> head_{nullptr};
+};
+
 class core {
  public:
   core(const element& e, kind k, std::size_t capacity, bool lock_free);
@@ -37,11 +66,24 @@ class core {
   void close(side by, std::exception_ptr why) noexcept;
 
   // --- operations without the lock ---------------------------------------------------------------------------------
+  [[nodiscard]] bool has_fast_path() const noexcept { return fast_ != nullptr; }
+  [[nodiscard]] fast_ring& fast_path() noexcept { return *fast_; }
   [[nodiscard]] bool send_quickly(const void* slot) noexcept {
     return fast_ != nullptr && fast_->try_send(*static_cast<const words*>(slot));
   }
   [[nodiscard]] bool receive_quickly(void* slot) noexcept {
     return fast_ != nullptr && fast_->try_receive(*static_cast<words*>(slot));
+  }
+
+  // After that failed: false if an attempt under the lock would have to wait, at one moment since. relaxed: what happened
+  // before is seen, and no more is asked.
+  [[nodiscard]] bool may_send() const noexcept {
+    if (fast_ != nullptr) return fast_->may_send();
+    return capacity_ != 0 || !waiters_[index(side::reader)].empty() || is_closed();
+  }
+  [[nodiscard]] bool may_receive() const noexcept {
+    if (fast_ != nullptr) return fast_->may_receive();
+    return capacity_ != 0 || !waiters_[index(side::writer)].empty() || is_closed();
   }
 
   // --- operations with the lock --------------------------------------------------------------------------------------
@@ -51,14 +93,14 @@ class core {
   [[nodiscard]] attempt receive(void* slot, const task::parkable* self);
   // Before an entry is published: closes the fast path of the other side. True: it had one, so try once more.
   [[nodiscard]] bool expect_wait(side s) noexcept;
-  void publish(side s, entry& e) noexcept { wait::link_last(waiters_[index(s)], e); }
+  void publish(side s, entry& e) noexcept { waiters_[index(s)].append(e); }
   void unpublish(side s, entry& e) noexcept {
-    wait::unlink(waiters_[index(s)], e);
+    waiters_[index(s)].remove(e);
     note_waiters(s);
   }
   [[nodiscard]] bool is_dead(side watcher) const noexcept { return watcher == side::writer ? abandoned_ : is_closed(); }
-  void publish_watcher(side s, entry& e) noexcept { wait::link_last(watchers_[index(s)], e); }
-  void unpublish_watcher(side s, entry& e) noexcept { wait::unlink(watchers_[index(s)], e); }
+  void publish_watcher(side s, entry& e) noexcept { watchers_[index(s)].append(e); }
+  void unpublish_watcher(side s, entry& e) noexcept { watchers_[index(s)].remove(e); }
 
   // --- after the lock: the other half of an exchange -----------------------------------------------------------------
   void settle_send(void* slot, const attempt& a) {
@@ -81,9 +123,14 @@ class core {
 
  private:
   static constexpr int index(side s) noexcept { return static_cast<int>(s); }
-  [[nodiscard]] entry* claim_first(side s, const task::parkable* self) noexcept;
+  [[nodiscard]] entry* claim_first(side s) noexcept;
+  // The same for somebody who may wait there too.
+  [[nodiscard]] entry* claim_other(side s, const task::parkable& self) noexcept;
   // Claims all of a list as closed and links them after `woken`.
-  static void claim_all(wait::node*& list, wait::node*& woken) noexcept;
+  static void claim_all(waiter_list& list, wait::node*& woken) noexcept;
+  [[nodiscard]] bool push(void* slot);
+  // And lets a waiting sender, the peer, fill the room.
+  [[nodiscard]] attempt pop(void* slot, const task::parkable* self);
   [[nodiscard]] entry* refill(const task::parkable* self) noexcept;
   void note_waiters(side s) noexcept;
   void exchange(void* from, void* to, entry& peer);
@@ -96,8 +143,8 @@ class core {
   std::unique_ptr<buffer> buffer_;  // nullptr: rendezvous, or abandoned
   fast_ring* fast_ = nullptr;  // the buffer, if it can be used without the lock
   std::unique_ptr<buffer> retired_;  // keeps the fast ring alive for those still inside
-  wait::node* waiters_[2] = {};  // senders, receivers
-  wait::node* watchers_[2] = {};  // writers that watch for the last reader, readers that watch for the close
+  waiter_list waiters_[2];  // senders, receivers
+  waiter_list watchers_[2];  // writers that watch for the last reader, readers that watch for the close
   base::atomic<bool> closed_{false};  // written under the lock
   bool abandoned_ = false;  // no reader will ever take anything
   std::exception_ptr errors_[2];
@@ -110,12 +157,10 @@ class core {
 
 // The first waiter of that side that is still to be had. Under the lock nobody is half-parked; a waiter claimed by somebody
 // else (cancelled, another arm of its select) is stale and finds its node unlinked when it comes for it.
-inline entry* core::claim_first(side s, const task::parkable* self) noexcept {
-  wait::node*& list = waiters_[index(s)];
-  for (wait::node* n = list; n != nullptr;) {
-    wait::node* candidate = std::exchange(n, n->next);
-    if (candidate->who == self) continue;  // its claim would be refused (PARKING): spares the detour
-    wait::unlink(list, *candidate);
+inline entry* core::claim_first(side s) noexcept {
+  waiter_list& list = waiters_[index(s)];
+  while (wait::node* candidate = list.first()) {
+    list.remove_first(*candidate);
     if (!base::check<"channel.claim">(!wait::claim(*candidate, task::wake_reason::data)))
       return static_cast<entry*>(candidate);
   }
@@ -124,7 +169,7 @@ inline entry* core::claim_first(side s, const task::parkable* self) noexcept {
 
 // If nobody of that side waits any more, its fast path is open again.
 inline void core::note_waiters(side s) noexcept {
-  if (fast_ == nullptr || waiters_[index(s)] != nullptr || abandoned_) return;
+  if (fast_ == nullptr || !waiters_[index(s)].empty() || abandoned_) return;
   if (s == side::writer)
     fast_->clear_senders_wait();
   else
@@ -140,31 +185,31 @@ inline bool core::expect_wait(side s) noexcept {
   return true;
 }
 
-inline attempt core::send(void* slot, bool admitted, const task::parkable* self) {
+[[gnu::always_inline]] inline attempt core::send(void* slot, bool admitted, const task::parkable* self) {
   if (abandoned_ || base::check<"channel.send.closed">(is_closed() && !admitted)) return {status::closed};
-  if (waiters_[index(side::reader)] != nullptr) {
-    entry* receiver = claim_first(side::reader, self);
+  if (!waiters_[index(side::reader)].empty()) {
+    entry* receiver = self == nullptr ? claim_first(side::reader) : claim_other(side::reader, *self);
     note_waiters(side::reader);
     if (receiver != nullptr) {
       ++handed_over_;
       return {status::done, receiver};
     }
   }
-  if (buffer_ == nullptr || !buffer_->push(slot)) return {};
-  ++buffered_;
+  if (buffer_ == nullptr || !push(slot)) return {};
   return {status::done};
 }
 
-inline attempt core::receive(void* slot, const task::parkable* self) {
+[[gnu::always_inline]] inline attempt core::receive(void* slot, const task::parkable* self) {
   if (abandoned_) return {status::closed};
-  const bool from_buffer = buffer_ != nullptr && buffer_->pop(slot);
-  if (from_buffer) ++taken_;
+  if (buffer_ != nullptr) {
+    const attempt a = pop(slot, self);
+    if (a.how == status::done) return a;
+  }
   entry* sender = nullptr;
-  if (waiters_[index(side::writer)] != nullptr) {
-    sender = from_buffer ? refill(self) : claim_first(side::writer, self);
+  if (!waiters_[index(side::writer)].empty()) {
+    sender = self == nullptr ? claim_first(side::writer) : claim_other(side::writer, *self);
     note_waiters(side::writer);
   }
-  if (from_buffer) return {status::done, sender, true};
   if (sender == nullptr) return {is_closed() ? status::closed : status::would_block};
   ++handed_over_;
   return {status::done, sender};

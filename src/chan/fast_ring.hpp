@@ -42,21 +42,39 @@ class fast_ring final : public buffer {
     std::uint64_t tail = tail_.load(base::relaxed);
     for (;;) {
       if (base::check<"fast_ring.send.flags">((tail & tail_flags) != 0)) return false;
-      if (!has_room(tail >> tail_shift)) return false;
-      if (advance(tail_, tail, std::uint64_t{1} << tail_shift)) break;
+      const place p = place_of(tail >> tail_shift);
+      if (!has_room(p)) return false;
+      if (!advance(tail_, tail, std::uint64_t{1} << tail_shift)) continue;
+      write(p, w);
+      return true;
     }
-    write(tail >> tail_shift, w);
-    return true;
   }
   [[nodiscard]] bool try_receive(words& w) noexcept {
     std::uint64_t head = head_.load(base::relaxed);
     for (;;) {
       if (base::check<"fast_ring.receive.flags">((head & senders_wait) != 0)) return false;
-      if (!holds(head >> head_shift)) return false;
-      if (advance(head_, head, std::uint64_t{1} << head_shift)) break;
+      const place p = place_of(head >> head_shift);
+      if (!holds(p)) return false;
+      if (!advance(head_, head, std::uint64_t{1} << head_shift)) continue;
+      read(p, w);
+      return true;
     }
-    read(head >> head_shift, w);
-    return true;
+  }
+
+  // After such a failure. False: at one moment since it was full (or open and empty), so that the lock would not help. A
+  // position that is taken counts as written, or as read (Q3). acquire: the other word is read after it, so the moment is that of the second
+  // load; pairs with the release in advance().
+  [[nodiscard]] bool may_send() const noexcept {
+    const std::uint64_t tail = tail_.load(base::acquire);
+    if ((tail & tail_flags) != 0) return true;
+    const std::uint64_t position = tail >> tail_shift, head = head_.load(base::relaxed) >> head_shift;
+    return position < head || position - head < capacity_;
+  }
+  [[nodiscard]] bool may_receive() const noexcept {
+    const std::uint64_t head = head_.load(base::acquire);
+    if ((head & senders_wait) != 0) return true;
+    const std::uint64_t tail = tail_.load(base::relaxed);
+    return (tail & closed) != 0 || head >> head_shift != tail >> tail_shift;
   }
 
   // --- with the lock: the other side's fast path may still be at work ---------------------------------------------
@@ -69,9 +87,9 @@ class fast_ring final : public buffer {
       const std::uint64_t head = head_.load(base::acquire) >> head_shift;
       // A head beyond the position: it was sent to and received from since the tail was read, so nothing is known.
       if (position >= head && position - head >= capacity_) return false;
-      if (has_room(position)) {
+      if (const place p = place_of(position); has_room(p)) {
         if (!advance(tail_, tail, std::uint64_t{1} << tail_shift)) continue;
-        write(position, *static_cast<words*>(sent));
+        write(p, *static_cast<words*>(sent));
         return true;
       }
       b.pause();  // Q3: somebody is reading it right now
@@ -86,9 +104,9 @@ class fast_ring final : public buffer {
       // relaxed: which element it is, `turn` tells. The position itself cannot be missed: a receiver that means to park has
       // set its flag in this very word.
       if (position == tail_.load(base::relaxed) >> tail_shift) return false;
-      if (holds(position)) {
+      if (const place p = place_of(position); holds(p)) {
         if (!advance(head_, head, std::uint64_t{1} << head_shift)) continue;
-        read(position, *static_cast<words*>(received));
+        read(p, *static_cast<words*>(received));
         return true;
       }
       b.pause();  // Q3: somebody is writing it right now
@@ -142,31 +160,38 @@ class fast_ring final : public buffer {
   static bool advance(base::atomic<std::uint64_t>& word, std::uint64_t& seen, std::uint64_t by) noexcept {
     return word.compare_exchange_weak(seen, seen + by, base::release, base::relaxed);
   }
-  [[nodiscard]] slot& slot_of(std::uint64_t position) const noexcept { return first_[position & (slots_ - 1)]; }
+  // A position and its slot: looked up once, because the compiler would do it again after every atomic operation.
+  struct place {
+    std::uint64_t position;
+    std::uint64_t index;
+    slot* in;
+  };
+  [[nodiscard]] place place_of(std::uint64_t position) const noexcept {
+    const std::uint64_t index = position & (slots_ - 1);
+    return {position, index, &first_[index]};
+  }
 
-  [[nodiscard]] bool has_room(std::uint64_t position) const noexcept {
+  [[nodiscard]] bool has_room(const place& p) const noexcept {
     // With as many slots as capacity, a free slot is room.
-    if (slots_ != capacity_ && position - (head_.load(base::acquire) >> head_shift) >= capacity_) return false;
+    if (slots_ != capacity_ && p.position - (head_.load(base::acquire) >> head_shift) >= capacity_) return false;
     // Pairs with the release in read(): the last element has been copied out (Q4).
-    return slot_of(position).turn.load(base::order<"fast_ring.room">(base::acquire)) == 2 * position;
+    return p.in->turn.load(base::order<"fast_ring.room">(base::acquire)) == 2 * p.position;
   }
-  [[nodiscard]] bool holds(std::uint64_t position) const noexcept {
+  [[nodiscard]] bool holds(const place& p) const noexcept {
     // Pairs with the release in write() (Q4).
-    return slot_of(position).turn.load(base::order<"fast_ring.holds">(base::acquire)) == 2 * position + 1;
+    return p.in->turn.load(base::order<"fast_ring.holds">(base::acquire)) == 2 * p.position + 1;
   }
-  void write(std::uint64_t position, const words& w) noexcept {
-    slot& s = slot_of(position);
-    s.word = w.word[0];
-    if (second_ != nullptr) second_[position & (slots_ - 1)] = w.word[1];
+  void write(const place& p, const words& w) noexcept {
+    p.in->word = w.word[0];
+    if (second_ != nullptr) second_[p.index] = w.word[1];
     // Publishes the element; pairs with the acquire in holds().
-    s.turn.store(2 * position + 1, base::order<"fast_ring.write">(base::release));
+    p.in->turn.store(2 * p.position + 1, base::order<"fast_ring.write">(base::release));
   }
-  void read(std::uint64_t position, words& w) noexcept {
-    slot& s = slot_of(position);
-    w.word[0] = s.word;
-    if (second_ != nullptr) w.word[1] = second_[position & (slots_ - 1)];
+  void read(const place& p, words& w) noexcept {
+    w.word[0] = p.in->word;
+    if (second_ != nullptr) w.word[1] = second_[p.index];
     // The slot is free; pairs with the acquire in has_room().
-    s.turn.store(2 * (position + slots_), base::order<"fast_ring.read">(base::release));
+    p.in->turn.store(2 * (p.position + slots_), base::order<"fast_ring.read">(base::release));
   }
 
   const std::size_t capacity_;

@@ -2,8 +2,9 @@
 //
 // E1. One claim decides: every node carries the same ticket, so whoever claims first wins and the rest are stale.
 //                                                                             model/select, test wait/select_*
-// E2. Every lock is held from the first look to the committed park, and what could change without its lock is frozen, so
-//     "nothing is ready" is true of one moment, and of two ready arms the preferred one wins.
+// E2. Every lock is held from the last look to the committed park, and what could change without its lock is frozen, so
+//     "nothing is ready" is true of one moment, and of two ready arms the preferred one wins. Before that arms may be tried
+//     alone, as long as any that is ready may win: all of a fair select, the first of an ordered one.
 //                                                                             model/select, test wait/select_*
 // E3. Locks are taken in the order of their keys, each once.                  model/select (both orders)
 // E4. The frame outlives the committer, who reads the list of locks in it: a woken select takes every lock before it
@@ -11,7 +12,6 @@
 //
 // Rejected: a "winner" flag beside the word (a second decision, with a gap between the two); unlocking before the switch (a
 // waker would meet a half-parked waiter).
-#include <algorithm>
 #include <memory>
 
 #include "base/log.hpp"
@@ -34,81 +34,100 @@ class arm_set {
       large_ = std::make_unique<entry[]>(arms.size());
       entries_ = large_.get();
     }
+    entry* to = entries_;
     for (std::uint32_t i = 0; i < arms.size(); ++i)
       if (arms[i].what != nullptr) {
         arms[i].entry->arm = i;
-        entries_[size_++] = {0, i};
+        *to++ = {0, arms[i].what, arms[i].entry};
       }
+    end_ = to;
+    prepare();
   }
   arm_set(const arm_set&) = delete;
   arm_set& operator=(const arm_set&) = delete;
 
-  [[nodiscard]] std::size_t size() const noexcept { return size_; }
-  // An arm that stands twice in the list has one node for two places.
+  [[nodiscard]] std::size_t size() const noexcept { return static_cast<std::size_t>(end_ - entries_); }
+  // An arm that stands twice in the list has one node for two places, and one lock.
   [[nodiscard]] bool has_repetition() const noexcept {
-    return std::any_of(entries_, entries_ + size_, [&](const entry& e) { return arms_[e.arm].entry->arm != e.arm; });
+    if (!shares_locks_) [[likely]]
+      return false;
+    for (std::uint32_t i = 0; i < arms_.size(); ++i)
+      if (arms_[i].what != nullptr && arms_[i].entry->arm != i) return true;
+    return false;
   }
 
-  // A waitable may have another lock each time (a timer: that of the worker it is on).
+  // Before each wait: a waitable may have another lock each time (a timer: that of the worker it is on).
   void prepare() noexcept {
-    for (entry& e : entries()) {
-      arms_[e.arm].what->prepare();
-      e.key = arms_[e.arm].what->order_key();
+    // Few arms: sorted by insertion.
+    for (entry* next = entries_; next != end_; ++next) {
+      entry e = *next;
+      e.what->prepare();
+      e.key = e.what->order_key();
+      entry* to = next;
+      for (; to != entries_ && e.key <= to[-1].key; --to) {
+        if (e.key == to[-1].key) {
+          shares_locks_ = true;
+          break;
+        }
+        *to = to[-1];
+      }
+      *to = e;
     }
-    const auto by_key = [](const entry& a, const entry& b) { return a.key != b.key ? a.key < b.key : a.arm < b.arm; };
-    std::sort(entries_, entries_ + size_, by_key);
   }
   void lock() noexcept {
-    for (std::size_t i = 0; i < size_; ++i)
-      if (is_first(i)) arms_[entries_[i].arm].what->lock();
+    for (const entry* e = entries_; e != end_; ++e)
+      if (is_first(e)) e->what->lock();
   }
   // The last unlock is the last touch of this object (E4).
   void unlock() noexcept {
-    for (std::size_t i = size_; i-- > 0;)
-      if (is_first(i)) arms_[entries_[i].arm].what->unlock();
+    for (const entry *e = end_, *first = entries_; e != first;)
+      if (is_first(--e)) e->what->unlock();
   }
   // Takes the nodes of all arms off, lock by lock.
   void withdraw() noexcept {
-    for (std::size_t i = 0; i < size_; ++i) {
-      waitable& w = *arms_[entries_[i].arm].what;
-      if (is_first(i)) w.lock();
-      w.unpublish(*arms_[entries_[i].arm].entry);
-      if (i + 1 == size_ || is_first(i + 1)) w.unlock();
+    for (const entry* e = entries_; e != end_;) {
+      waitable& w = *e->what;
+      w.lock();
+      do e->what->unpublish(*e->where);
+      while (++e != end_ && !is_first(e));
+      w.unlock();
     }
   }
   // With every lock held.
   void unpublish() noexcept {
-    for (const entry& e : entries()) arms_[e.arm].what->unpublish(*arms_[e.arm].entry);
+    for (const entry* e = entries_; e != end_; ++e) e->what->unpublish(*e->where);
   }
   void address_nodes(task::parkable& who, task::ticket ticket) noexcept {
-    for (const entry& e : entries()) {
-      node& n = *arms_[e.arm].entry;
-      n.who = &who;
-      n.ticket = ticket;
+    for (const entry* e = entries_; e != end_; ++e) {
+      e->where->who = &who;
+      e->where->ticket = ticket;
     }
   }
   [[nodiscard]] std::uint32_t earliest() const noexcept {
-    std::uint32_t best = entries_[0].arm;
-    for (std::size_t i = 1; i < size_; ++i)
-      if (arms_[entries_[i].arm].what->deadline() < arms_[best].what->deadline()) best = entries_[i].arm;
-    return best;
+    const entry* best = entries_;
+    for (const entry* e = entries_; e != end_; ++e)
+      if (e->what->deadline() < best->what->deadline()) best = e;
+    return best->where->arm;
   }
 
  private:
   struct entry {
     std::uintptr_t key;
-    std::uint32_t arm;
+    waitable* what;
+    node* where;
   };
   static constexpr std::size_t inline_capacity = 8;
 
-  [[nodiscard]] std::span<entry> entries() noexcept { return {entries_, size_}; }
-  [[nodiscard]] bool is_first(std::size_t i) const noexcept { return i == 0 || entries_[i].key != entries_[i - 1].key; }
+  [[nodiscard]] bool is_first(const entry* e) const noexcept {
+    return !shares_locks_ || e == entries_ || e->key != e[-1].key;
+  }
 
   std::span<const arm> arms_;
-  std::size_t size_ = 0;
   entry small_[inline_capacity];
   std::unique_ptr<entry[]> large_;
   entry* entries_ = small_;
+  entry* end_;
+  bool shares_locks_ = false;  // two arms have the same; more often than not it stays so
 };
 
 // Goes through the arms once, from a starting point on.
@@ -129,30 +148,22 @@ class circle {
   std::size_t start_;
 };
 
-// In which order this select goes through its arms.
-struct way {
-  circle order;
-  preference prefers;
-  bool look_everywhere;  // at the first look; else only where it starts
-};
-
-// Without locks. In order, only the first: a later arm might be seen ready after a better one became so.
-std::size_t first_look(std::span<const arm> arms, const way& how) noexcept {
-  bool more = true;
-  return how.order.find([&](std::size_t i) {
+std::size_t first_look(std::span<const arm> arms, glance look) noexcept {
+  bool more = look.how_far != reach::nowhere;
+  return circle(arms.size(), look.start).find([&](std::size_t i) {
     if (!more || arms[i].what == nullptr) return false;
-    more = how.look_everywhere;
+    more = look.how_far == reach::everywhere;
     return arms[i].what->try_complete();
   });
 }
 
 class selection {
  public:
-  selection(std::span<const arm> arms, const way& how, bool or_nothing)
+  selection(std::span<const arm> arms, preference p, std::size_t start, bool or_nothing)
       : arms_(arms),
         set_(arms),
-        order_(how.order),
-        preference_(how.prefers),
+        order_(arms.size(), start),
+        preference_(p),
         or_nothing_(or_nothing) {}
 
   [[nodiscard]] bool has_repetition() const noexcept { return set_.has_repetition(); }
@@ -161,7 +172,6 @@ class selection {
   enum class step : std::uint8_t { settle, nothing, cancelled, published };
   // Locks everything and either completes an arm (winner()), or publishes all. `published`: the locks are still held.
   [[nodiscard]] step begin(task::parkable& self, bool interruptible) noexcept {
-    set_.prepare();
     set_.lock();
     const bool at_one_moment = set_.size() > 1 && (or_nothing_ || preference_ == preference::in_order);
     winner_ = order_.find([&](std::size_t i) {
@@ -192,7 +202,10 @@ class selection {
   [[nodiscard]] bool end(const task::parkable& self) noexcept {
     base::step<"select.withdraw">([&] { set_.withdraw(); });
     const std::uint64_t value = self.wake_value;
-    if (task::reason_of(value) != wake_reason::data) return false;
+    if (task::reason_of(value) != wake_reason::data) {
+      set_.prepare();
+      return false;
+    }
     winner_ = task::arm_of(value);
     return true;
   }
@@ -263,18 +276,14 @@ std::size_t select_in_task(selection& s, sched::worker* on, bool may_wait, std::
   }
 }
 
-[[gnu::noinline]] std::size_t select_with_locks(std::span<const arm> arms, const way& how, sched::worker* on,
-                                                bool or_nothing, std::source_location where) {
-  selection s(arms, how, or_nothing);
-  if (!s.can_end())
-    weft::detail::throw_usage("every arm of this select is disabled and there is no otherwise: it would wait for ever");
-  if (s.has_repetition())
-    weft::detail::throw_usage("an arm stands twice in this select; name its channel twice, or make two timers");
-  return on == nullptr ? select_in_thread(s) : select_in_task(s, on, !or_nothing, where);
+// nullptr on an outside thread.
+sched::worker* this_task_worker() noexcept {
+  sched::worker* on = sched::this_worker();
+  return on != nullptr && on->current() != nullptr ? on : nullptr;
 }
 
 // Somewhere else each time. Mixed well (the finalizer of splitmix64): neighbouring draws must not depend on each other.
-std::uint32_t any_below(std::uint32_t limit) noexcept {
+[[gnu::noinline]] std::uint32_t any_below(std::uint32_t limit) noexcept {
   static base::atomic<std::uint32_t> calls{0};
   std::uint64_t mixed = calls.fetch_add(1, base::relaxed) * std::uint64_t{0x9e3779b97f4a7c15};
   mixed = (mixed ^ mixed >> 30) * 0xbf58476d1ce4e5b9;
@@ -282,31 +291,50 @@ std::uint32_t any_below(std::uint32_t limit) noexcept {
   mixed ^= mixed >> 31;
   return static_cast<std::uint32_t>((mixed >> 32) * limit >> 32);
 }
+std::uint32_t any_below(sched::worker* on, std::uint32_t limit) noexcept {
+  return on != nullptr ? on->random().below(limit) : any_below(limit);
+}
+
+// A task whose cancellation is due, or whose budget is spent, goes the long way.
+bool is_undisturbed(sched::worker* on) noexcept {
+  return on == nullptr || ((on->current()->word.peek() & state_word::cancel_requested) == 0 && on->spend_budget());
+}
 
 }  // namespace
 
+glance begin_thorough_select(std::size_t arms) noexcept {
+  sched::worker* on = this_task_worker();
+  return {any_below(on, static_cast<std::uint32_t>(arms)), is_undisturbed(on) ? reach::everywhere : reach::nowhere};
+}
+
+glance begin_select(std::size_t arms, preference p) noexcept {
+  sched::worker* on = this_task_worker();
+  const bool undisturbed = is_undisturbed(on);
+  // In order, only the first: a later arm might be seen ready after a better one became so.
+  if (p == preference::in_order) return {0, undisturbed ? reach::first : reach::nowhere};
+  // Now and then only where it starts: an arm that can be completed only under its lock must not be passed over for ever
+  // because another never needs one. One draw is for both.
+  constexpr std::uint32_t rarely = 8;
+  const std::uint32_t drawn = any_below(on, static_cast<std::uint32_t>(arms) * rarely);
+  const reach how_far = drawn % rarely == 0 ? reach::first : reach::everywhere;
+  return {drawn / rarely, undisturbed ? how_far : reach::nowhere};
+}
+
+std::size_t select_with_locks(std::span<const arm> arms, preference p, std::size_t start, bool or_nothing,
+                              std::source_location where) {
+  selection s(arms, p, start, or_nothing);
+  if (!s.can_end())
+    weft::detail::throw_usage("every arm of this select is disabled and there is no otherwise: it would wait for ever");
+  if (s.has_repetition())
+    weft::detail::throw_usage("an arm stands twice in this select; name its channel twice, or make two timers");
+  sched::worker* on = this_task_worker();
+  return on == nullptr ? select_in_thread(s) : select_in_task(s, on, !or_nothing, where);
+}
+
 std::size_t select(std::span<const arm> arms, preference p, bool or_nothing, std::source_location where) {
-  sched::worker* on = sched::this_worker();
-  if (on != nullptr && on->current() == nullptr) on = nullptr;
-  std::size_t start = 0;
-  bool look_everywhere = false;
-  if (p == preference::fair) {
-    const auto size = static_cast<std::uint32_t>(arms.size());
-    const auto below = [&](std::uint32_t limit) {
-      return on != nullptr ? on->random().below(limit) : any_below(limit);
-    };
-    start = below(size);
-    // Now and then only where it starts: an arm that can be completed only under its lock must not be passed over for ever
-    // because another never needs one.
-    look_everywhere = below(8) != 0;
-  }
-  const way how{circle(arms.size(), start), p, look_everywhere};
-  // A task whose cancellation is due, or whose budget is spent, goes the long way.
-  const bool undisturbed =
-      on == nullptr || ((on->current()->word.peek() & state_word::cancel_requested) == 0 && on->spend_budget());
-  if (undisturbed) [[likely]]
-    if (const std::size_t ready = first_look(arms, how); ready != nothing_ready) return ready;
-  return select_with_locks(arms, how, on, or_nothing, where);
+  const glance look = begin_select(arms.size(), p);
+  if (const std::size_t ready = first_look(arms, look); ready != nothing_ready) return ready;
+  return select_with_locks(arms, p, look.start, or_nothing, where);
 }
 
 }  // namespace weft::inline v1::wait

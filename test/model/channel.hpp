@@ -43,6 +43,11 @@ class channel {
     how = chan::try_receive(core, &w);
     return how == status::done ? seen(w) : 0;
   }
+  status try_send(u64 v) {
+    hoard_[v] = static_cast<int>(v);
+    chan::words w{{v, 0}};
+    return chan::try_send(core, &w);
+  }
   void close() { core.close(side::writer, nullptr); }
   void abandon() { core.close(side::reader, nullptr); }
   [[nodiscard]] bool nobody_waits() {

@@ -171,6 +171,49 @@ void waiting_sender_is_not_overtaken() {
   model_assert(c.nobody_waits());
 }
 
+// An attempt does not miss what its own task sent, also while an earlier position is still being written.
+void attempt_finds_what_was_sent(std::size_t capacity, path p) {
+  channel c(capacity, p);
+  fiber other([&] { model_assert(c.send(1) == status::done); });
+  fiber self([&] {
+    model_assert(c.send(2) == status::done);
+    status how = status::pending;
+    (void)c.try_receive(how);
+    model_assert(how == status::done);
+  });
+  join_all();
+  model_assert(c.core.count().size == 1);
+}
+
+// Mirror: room that its own task made, also while an earlier position is still being read.
+void attempt_finds_room_that_was_made() {
+  channel c(2);
+  model_assert(c.try_send(1) == status::done && c.try_send(2) == status::done);
+  fiber other([&] { model_assert(c.receive() != 0); });
+  fiber self([&] {
+    model_assert(c.receive() != 0);
+    model_assert(c.try_send(3) == status::done);
+  });
+  join_all();
+  model_assert(c.core.count().size == 1);
+}
+
+// A sender that waits is found by an attempt.
+void attempt_finds_a_waiting_sender() {
+  channel c(0);
+  bool waits = false;
+  fiber sender([&] { model_assert(c.send(1) == status::done); });
+  fiber receiver([&] {
+    waits = c.core.count().waiting_senders != 0;
+    status how = status::pending;
+    const u64 got = c.try_receive(how);
+    model_assert(!waits || got == 1);
+    if (got == 0) model_assert(c.receive() == 1);
+  });
+  join_all();
+  model_assert(c.nobody_waits());
+}
+
 }  // namespace
 
 // req: LS-C1 LS-C4 CC-8
@@ -205,3 +248,7 @@ MODEL_TEST(channel_receive_cancel_capacity_1) { receive_against_cancel(1, path::
 // req: LS-C4 CC-8
 MODEL_TEST(channel_room_wakes_a_waiting_sender) { room_for_a_waiting_sender(); }
 MODEL_TEST(channel_waiting_sender_is_not_overtaken, .old_reads = 1) { waiting_sender_is_not_overtaken(); }
+MODEL_TEST(channel_attempt_finds_what_was_sent) { attempt_finds_what_was_sent(2, path::lock_free); }
+MODEL_TEST(channel_attempt_finds_what_was_sent_locked) { attempt_finds_what_was_sent(2, path::locked); }
+MODEL_TEST(channel_attempt_finds_room_that_was_made) { attempt_finds_room_that_was_made(); }
+MODEL_TEST(channel_attempt_finds_a_waiting_sender) { attempt_finds_a_waiting_sender(); }

@@ -77,6 +77,38 @@ class incoming {
       slot_{};  // an arm may be moved before it is used
 };
 
+// An operation that is tried first, and made only if it has to wait.
+template <class Operation>
+class late_operation {
+ public:
+  explicit late_operation(chan::core* c) noexcept : channel_(c) {}
+  // attempt(channel) is its status.
+  template <class Attempt>
+  [[nodiscard]] tried try_at_once(Attempt&& attempt) {
+    if (channel_ == nullptr) return tried::disabled;
+    result_ = attempt(*channel_);
+    return result_ == chan::status::would_block ? tried::not_ready : tried::won;
+  }
+  // slot() is where the value is or shall be.
+  template <class Slot>
+  [[nodiscard]] wait::arm prepare(Slot&& slot) {
+    if (channel_ == nullptr) return {};
+    if (!waiting_) waiting_.emplace(channel_);
+    waiting_->aim(slot());
+    result_ = chan::status::pending;
+    return {&*waiting_, &waiting_->node()};
+  }
+  // For the arm that has won.
+  [[nodiscard]] bool is_done() const noexcept {
+    return (result_ == chan::status::pending ? waiting_->result() : result_) == chan::status::done;
+  }
+
+ private:
+  chan::core* channel_;
+  chan::status result_ = chan::status::pending;
+  std::optional<Operation> waiting_;
+};
+
 // f(std::optional<T>), which is told of a close, and not f(T). A T converts to an optional, so it must also take nullopt;
 // and a generic f, of which that cannot be asked without instantiating it, is an f(T) if it can be.
 template <class F, class T>
@@ -97,20 +129,25 @@ class send_arm final : public select_arm {
   send_arm(chan::core* c, T& value) noexcept : operation_(c), referred_(std::addressof(value)) {}
   send_arm(chan::core* c, std::optional<T>&& value) : operation_(c), own_(std::move(value)) {}
 
-  [[nodiscard]] wait::arm prepare() override {
-    if (!operation_.enabled()) return {};
-    slot_.emplace(referred_ != nullptr ? *referred_ : *own_);
-    operation_.aim(slot_->address());
-    return {&operation_, &operation_.node()};
+  [[nodiscard]] tried try_at_once() {
+    return operation_.try_at_once([this](chan::core& c) { return chan::try_send(c, aim()); });
   }
-  [[nodiscard]] bool complete() override { return operation_.result() == chan::status::done; }
+  [[nodiscard]] wait::arm prepare() override {
+    return operation_.prepare([this] { return aim(); });
+  }
+  [[nodiscard]] bool complete() override { return operation_.is_done(); }
   template <class F>
   void tell(F& f, bool ok) {
     if (ok) f();
   }
 
  private:
-  chan::send_operation operation_;
+  [[nodiscard]] void* aim() {
+    slot_.emplace(referred_ != nullptr ? *referred_ : *own_);
+    return slot_->address();
+  }
+
+  detail::late_operation<chan::send_operation> operation_;
   T* referred_ = nullptr;
   std::optional<T> own_;
   std::optional<detail::outgoing<T>> slot_;
@@ -124,13 +161,14 @@ class receive_arm final : public select_arm {
   receive_arm(chan::core* c, T& to) noexcept : operation_(c), value_(std::addressof(to)) {}
   receive_arm(chan::core* c, std::optional<T>& to) noexcept : operation_(c), maybe_(std::addressof(to)) {}
 
+  [[nodiscard]] tried try_at_once() {
+    return operation_.try_at_once([this](chan::core& c) { return chan::try_receive(c, slot_.address()); });
+  }
   [[nodiscard]] wait::arm prepare() override {
-    if (!operation_.enabled()) return {};
-    operation_.aim(slot_.address());
-    return {&operation_, &operation_.node()};
+    return operation_.prepare([this] { return slot_.address(); });
   }
   [[nodiscard]] bool complete() override {
-    const bool ok = operation_.result() == chan::status::done;
+    const bool ok = operation_.is_done();
     if (maybe_ != nullptr) {
       maybe_->reset();
       if (std::optional<T> taken = take()) maybe_->emplace(std::move(*taken));
@@ -139,7 +177,7 @@ class receive_arm final : public select_arm {
     }
     return ok;
   }
-  [[nodiscard]] std::optional<T> take() { return slot_.take(operation_.result() == chan::status::done); }
+  [[nodiscard]] std::optional<T> take() { return slot_.take(operation_.is_done()); }
   template <class F>
   void tell(F& f, bool ok) {
     if constexpr (!detail::takes_optional<F, T>) {
@@ -150,7 +188,7 @@ class receive_arm final : public select_arm {
   }
 
  private:
-  chan::receive_operation operation_;
+  detail::late_operation<chan::receive_operation> operation_;
   detail::incoming<T> slot_;
   T* value_ = nullptr;
   std::optional<T>* maybe_ = nullptr;

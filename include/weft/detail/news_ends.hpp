@@ -155,7 +155,7 @@ class news_reader : public news_end<chan::side::reader> {
         throw_if_failed();
     });
     timer limit(when);
-    (void)select_call(wait::preference::in_order, where, receiving, limit);
+    (void)select_call<wait::preference::in_order>(where, receiving, limit);
     return got;
   }
   template <class Rep, class Period>

@@ -21,7 +21,21 @@ enum class preference : std::uint8_t { in_order, fair };
 
 inline constexpr std::size_t nothing_ready = SIZE_MAX;
 
-// Completes exactly one arm and returns its index; the others have left no trace. A cancellation point, always.
+// Which arms may be tried one by one before all locks are taken: none, the first enabled one, or every one.
+enum class reach : std::uint8_t { nowhere, first, everywhere };
+// From which arm on a select looks, in a circle, and how far at first.
+struct glance {
+  std::uint32_t start;
+  reach how_far;
+};
+[[nodiscard]] WEFT_API glance begin_select(std::size_t arms, preference p) noexcept;
+// The same for a fair select of which every arm, when tried alone, is seen to be ready if it is: nowhere or everywhere.
+[[nodiscard]] WEFT_API glance begin_thorough_select(std::size_t arms) noexcept;
+// The rest of a select of which nothing was ready at first.
+WEFT_API std::size_t select_with_locks(std::span<const arm> arms, preference p, std::size_t start, bool or_nothing,
+                                       std::source_location where);
+
+// Both in one. Completes exactly one arm and returns its index; the others have left no trace. A cancellation point, always.
 // or_nothing: returns nothing_ready instead of waiting. Throws usage_error if it would wait for ever because every arm is
 // disabled, std::bad_alloc for a great many arms, and whatever settling the winner throws.
 WEFT_API std::size_t select(std::span<const arm> arms, preference p, bool or_nothing, std::source_location where);
