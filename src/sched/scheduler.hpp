@@ -90,7 +90,7 @@ class scheduler {
 
   // --- for workers ------------------------------------------------------------------------------------------------
   void notify(int preferred = idle_set::nobody) noexcept;
-  static void route(record* t) noexcept;
+  [[gnu::cold]] static void route(record* t) noexcept;
   static void place(record* t) noexcept;
   static void hand_on_turn(lane& l) noexcept;
   static void leave_lane(record* ended) noexcept {

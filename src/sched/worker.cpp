@@ -282,8 +282,8 @@ inline void worker::adopt(record* t) noexcept {
   }
   t->running.store(task::run_state::running, base::relaxed);
   current_.store(t, base::relaxed);
-  if (const bool gives = (t->extras & task::on_lane) != 0; gives != gives_way()) [[unlikely]]
-    give_way(gives);
+  if (((t->extras | gives_way_.load(base::relaxed)) & task::on_lane) != 0) [[unlikely]]
+    give_way((t->extras & task::on_lane) != 0);
   budget_ = budget_per_slice;
   *exceptions_ = t->exceptions;
   counters_.dispatched.add();
@@ -307,52 +307,42 @@ void worker::switch_from(worker& on, record* self, record* next) noexcept {
 
 // Finishes the switch for the stack just left, which is saved now.
 inline void worker::arrive() noexcept {
-  switch (left_.what) {
-    case departure::kind::none: return;
-    case departure::kind::yielded: {
-      left_.what = departure::kind::none;
-      record* t = left_.who;
-      if ((t->extras & task::is_routed) != 0) [[unlikely]]
-        return leave_turn(departure::kind::yielded, t);
-      become_runnable(t, task::run_state::running);
-      if constexpr (force_migration) return scheduler_.inject_elsewhere(*this, t);
-      chain<record> overflow;
-      woken_.push(t, overflow);
-      spill(overflow);
-      if (gives_way()) [[unlikely]]  // the next one does
-        scheduler_.find_replacement();
-      return;
-    }
-    case departure::kind::stepped_aside: {
-      left_.what = departure::kind::none;
-      record* t = left_.who;
-      if ((t->extras & task::is_routed) != 0) return leave_turn(departure::kind::stepped_aside, t);
-      become_runnable(t, task::run_state::running);
-      return queue_woken(t);
-    }
-    case departure::kind::moving: {
-      left_.what = departure::kind::none;
-      return leave_turn(departure::kind::moving, left_.who);
-    }
-    case departure::kind::parking: {
-      left_.what = departure::kind::none;
-      record* t = left_.who;
-      counters_.parks.add();
-      if ((t->extras & task::on_lane) != 0) [[unlikely]]
-        return leave_turn(departure::kind::parking, t);
-      t->running.store(task::run_state::none,
-                       base::relaxed);  // before the commit: after it the task may be somebody else's
-      const bool parked = t->word.commit_park();
-      // The object may be gone after this, and if it parked so may the task.
-      if (left_.unlock != nullptr) left_.unlock(left_.locked);
-      if (!parked) accept_woken(t);
-      return;
-    }
-    case departure::kind::finished:
-      left_.what = departure::kind::none;
-      give_stack(left_.stack);
-      return;
+  const departure::kind how = left_.what;
+  if (how == departure::kind::none) return;
+  left_.what = departure::kind::none;
+  record* t = left_.who;
+  if (how == departure::kind::parking) [[likely]] {
+    counters_.parks.add();
+    if ((t->extras & task::on_lane) != 0) [[unlikely]]
+      return leave_turn(how, t);
+    t->running.store(task::run_state::none, base::relaxed);  // before the commit: after it the task may be somebody else's
+    const bool parked = t->word.commit_park();
+    // The object may be gone after this, and if it parked so may the task.
+    if (left_.unlock != nullptr) left_.unlock(left_.locked);
+    if (!parked) accept_woken(t);
+  } else if (how == departure::kind::yielded) {
+    if ((t->extras & task::is_routed) != 0) [[unlikely]]
+      return leave_turn(how, t);
+    become_runnable(t, task::run_state::running);
+    if constexpr (force_migration) return scheduler_.inject_elsewhere(*this, t);
+    chain<record> overflow;
+    woken_.push(t, overflow);
+    spill(overflow);
+    if (gives_way()) [[unlikely]]  // the next one does
+      scheduler_.find_replacement();
+  } else if (how == departure::kind::finished) {
+    give_stack(left_.stack);
+  } else {
+    arrive_otherwise(how);
   }
+}
+
+// It moves to another lane, or steps aside for a task that starts at once.
+void worker::arrive_otherwise(departure::kind how) noexcept {
+  record* t = left_.who;
+  if (how == departure::kind::moving || (t->extras & task::is_routed) != 0) return leave_turn(how, t);
+  become_runnable(t, task::run_state::running);
+  queue_woken(t);
 }
 
 // The rest of arrive() for a task that is on a lane, goes to one, or has a queue by its priority.
@@ -440,7 +430,7 @@ void worker::start_at_once(record* t) noexcept {
 }
 
 void worker::give_way(bool gives) noexcept {
-  gives_way_.store(gives, base::relaxed);
+  gives_way_.store(gives ? task::on_lane : std::uint8_t{0}, base::relaxed);
   if (!gives) return;
   chain<record> overflow;
   if (record* t = slot_.take()) woken_.push(t, overflow);  // where thieves see it

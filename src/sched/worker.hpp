@@ -79,7 +79,7 @@ class alignas(base::cache_line) worker {
   // The fresh task runs now; the running one comes next.
   void start_at_once(record* t) noexcept;
   // The running task may block from now on, or does not any more.
-  void give_way(bool gives) noexcept;
+  [[gnu::cold]] void give_way(bool gives) noexcept;
   // One suspension point passed without parking. False: the budget is spent, the caller should yield.
   [[nodiscard]] bool spend_budget() noexcept { return --budget_ > 0; }
   [[nodiscard]] bool has_budget() const noexcept { return budget_ > 0; }
@@ -106,7 +106,7 @@ class alignas(base::cache_line) worker {
   }
   [[nodiscard]] int thread_id() const noexcept { return thread_id_.load(base::relaxed); }
   // The running task has said that it may block.
-  [[nodiscard]] bool gives_way() const noexcept { return gives_way_.load(base::relaxed); }
+  [[nodiscard]] bool gives_way() const noexcept { return gives_way_.load(base::relaxed) != 0; }
   [[nodiscard]] bool has_visible_work() const noexcept { return !woken_.empty() || !fresh_.empty() || !inbox_.empty(); }
 
   void start();  // throws std::system_error
@@ -134,19 +134,20 @@ class alignas(base::cache_line) worker {
   [[nodiscard]] record* next_quick() noexcept;
   void queue_woken(record* t) noexcept;
   void queue_fresh(record* t) noexcept;
-  void queue_openly(record* t) noexcept;
+  [[gnu::cold]] void queue_openly(record* t) noexcept;
   void spill(chain<record>& overflow) noexcept;
   void tell() noexcept;
   [[nodiscard]] record* from_inbox() noexcept;
   [[nodiscard]] record* from_global() noexcept;
-  [[nodiscard]] record* from_urgent() noexcept;
+  [[gnu::cold]] [[nodiscard]] record* from_urgent() noexcept;
   [[nodiscard]] record* from_background() noexcept;
   [[nodiscard]] record* maintain() noexcept;
   [[nodiscard]] bool attach_cached(record* t) noexcept;
   void attach(record* t, context::stack* s) noexcept;
   static void switch_from(worker& on, record* self, record* next) noexcept;
   void arrive() noexcept;
-  void leave_turn(departure::kind how, record* t) noexcept;
+  [[gnu::cold]] void arrive_otherwise(departure::kind how) noexcept;
+  [[gnu::cold]] void leave_turn(departure::kind how, record* t) noexcept;
   void adopt(record* t) noexcept;
   static void fiber_main(void* worker_pointer) noexcept;
   static void run_tasks(worker* w) noexcept;
@@ -162,6 +163,7 @@ class alignas(base::cache_line) worker {
   std::int32_t budget_ = 0;
   std::uint8_t slot_runs_ = 0;
   std::uint8_t urgent_runs_ = 0;
+  base::atomic<std::uint8_t> gives_way_{0};  // 0 or task::on_lane
   base::atomic<bool> drain_requested_{false};
   tick tick_;
   lifo_slot<record> slot_;
@@ -182,7 +184,6 @@ class alignas(base::cache_line) worker {
   alignas(base::cache_line) inbox<record> inbox_;
   base::atomic<worker_state> state_{worker_state::active};
   base::atomic<bool> stuck_{false};  // the monitor's opinion
-  base::atomic<bool> gives_way_{false};
   base::atomic<int> thread_id_{0};  // the kernel's
   base::raw_atomic<bool> waits_for_lock_{false};  // one of our own, which is short
   alignas(base::cache_line) worker_counters counters_;

@@ -50,11 +50,11 @@ TEST(Threads, a_runtime_whose_nth_worker_cannot_start_never_started) {
   const std::size_t threads = support::threads();
   const std::size_t mappings = support::mappings();
   for (int round = 0; round < 20; ++round)
-    for (long n = 0; n < workers; ++n) {
+    for (long n = 0; n <= workers; ++n) {  // the last one is the monitor
       refuse_thread fails(n);
       try {
         weft::runtime rt({.workers = workers});
-        ADD_FAILURE() << "started without worker " << n;
+        ADD_FAILURE() << "started without thread " << n;
       } catch (const std::system_error& e) {
         EXPECT_EQ(e.code(), std::errc::resource_unavailable_try_again);
       }
@@ -64,6 +64,40 @@ TEST(Threads, a_runtime_whose_nth_worker_cannot_start_never_started) {
     EXPECT_LE(support::mappings(), mappings + 16);
   }
   EXPECT_EQ(weft::run({.workers = workers}, [] { return 3; }), 3) << "and the next one works";
+}
+
+// A pool that should grow and cannot goes on with what it has, counts that, and tries again later.
+// req: W-9 CC-2
+TEST(Threads, a_pool_that_cannot_grow_tries_again) {
+  if (sched::force_migration) GTEST_SKIP() << "without stealing the pool stays as it is";
+  support::watchdog guard(60s);
+  const sched::thread_starter before = sched::start_thread;
+  static base::atomic<bool> refuses{false};
+  sched::start_thread = [](std::function<void()> body) {
+    if (refuses.load())
+      throw std::system_error(std::make_error_code(std::errc::resource_unavailable_try_again), "no more threads");
+    return std::thread(std::move(body));
+  };
+  {
+    support::watched_runtime rt({.workers = 1});
+    refuses.store(true);
+    base::atomic<bool> over{false};
+    base::atomic<bool> held{false};
+    auto hog = rt->spawn([&] {
+      held.store(true);
+      support::hold_worker_until([&] { return over.load(); });
+    });
+    support::until([&] { return held.load(); });
+    base::atomic<bool> ran{false};
+    auto waits = rt->spawn([&] { ran.store(true); });
+    support::until([&] { return rt->elasticity().failed != 0; });
+    EXPECT_FALSE(ran.load());
+    EXPECT_EQ(rt->elasticity().workers, 1u);
+    refuses.store(false);
+    support::until([&] { return ran.load(); });
+    over.store(true);
+  }
+  sched::start_thread = before;
 }
 
 // req: W-9

@@ -1,6 +1,7 @@
 // A pool whose workers get stuck: others take over, the pool grows, and shrinks again.
 #include <gtest/gtest.h>
 
+#include <sched.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -300,6 +301,39 @@ TEST(Elastic, AnIdleRuntimeMakesNoSystemCallAgain) {
   std::this_thread::sleep_for(200ms);
   // The watchdog's thread sleeps too.
   EXPECT_EQ(support::activity_of_others().switches, before.switches);
+}
+
+// req: CC-2
+TEST(Elastic, EightWorkersOnOneProcessorGetOn) {
+  support::watchdog guard(100s, "8 workers on one processor");
+  cpu_set_t before;
+  ASSERT_EQ(::sched_getaffinity(0, sizeof before, &before), 0);
+  int first = 0;
+  while (!CPU_ISSET(first, &before)) ++first;
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(first, &one);
+  ASSERT_EQ(::sched_setaffinity(0, sizeof one, &one), 0);
+  {
+    support::watched_runtime rt({.workers = 8});
+    rt->run([] {
+      for (int round = 0; round < 20; ++round) {
+        std::vector<weft::join_handle<int>> pairs;
+        for (int i = 0; i < 16; ++i)
+          pairs.push_back(weft::spawn([] {
+            auto [w, r] = weft::make_channel<int>(0);
+            auto sends = weft::spawn([w = std::move(w)]() mutable {
+              for (int k = 0; k < 100; ++k) (void)w.send(1);
+            });
+            int sum = 0;
+            while (auto got = r.recv()) sum += *got;
+            return sum;
+          }));
+        for (auto& p : pairs) EXPECT_EQ(p.join(), 100);
+      }
+    });
+  }
+  ASSERT_EQ(::sched_setaffinity(0, sizeof before, &before), 0);
 }
 
 // The whole process stands still for a while: nobody is taken for stuck, nothing is lost.
