@@ -1,6 +1,7 @@
 // Who may take whose tasks, and who may not.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 #include <thread>
 #include <vector>
@@ -125,7 +126,7 @@ TEST(Stealing, ASearchLooksAtAFewRandomVictimsAndGivesUp) {
   if (weft::sched::force_migration) GTEST_SKIP() << "nothing is stolen in this build";
   support::watchdog guard(60s, "bounded scans");
   constexpr std::size_t workers = 8;
-  support::watched_runtime rt({.workers = workers, .steal_scan = 1});
+  support::watched_runtime rt({.workers = workers, .steal_scan = 1, .elastic = false});
   weft::base::atomic<bool> over{false};
   support::latch all_busy(workers);
   support::latch preys_are_there;
@@ -152,6 +153,11 @@ TEST(Stealing, ASearchLooksAtAFewRandomVictimsAndGivesUp) {
     over.store(true);
   }));
   all_busy.wait();  // nobody else searches from here on
+  // Nor does the monitor move anything: there is nobody to whom.
+  support::until([&] {
+    const auto everybody = rt.core().workers();
+    return std::none_of(everybody.begin(), everybody.end(), [](const auto* w) { return w->is_receptive(); });
+  });
   for (std::size_t i = 0; i < workers; ++i) all.push_back(rt->spawn([] {}));  // one for each inbox
   preys_are_there.count_down();
   for (auto& h : all) h.join();
