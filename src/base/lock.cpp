@@ -12,7 +12,7 @@ thread_local raw_atomic<bool>* told_of_waits = nullptr;
 class noted_wait {
  public:
 #if defined(WEFT_MODEL)
-  noted_wait() = default;
+  noted_wait() noexcept {}
 #else
   noted_wait() : flag_(told_of_waits) { set(true); }
   ~noted_wait() { set(false); }

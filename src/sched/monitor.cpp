@@ -73,7 +73,7 @@ void monitor::rest(base::time_ns until) noexcept {
   state_.store(resting, base::relaxed);
   // M1. Mirrors: the fences in ensure_awake() and stop().
   base::step<"monitor.rest.fence">([] { base::fence_seq_cst(); });
-  while (base::check<"monitor.rest">(!scheduler_.someone_works()) && !scheduler_.stopping() &&
+  while (!base::check<"monitor.rest">(scheduler_.someone_works()) && !scheduler_.stopping() &&
          state_.load(base::relaxed) == resting && (until == base::never_ns || base::now() < until))
     base::futex_wait(state_, resting, until);
   state_.store(awake, base::relaxed);

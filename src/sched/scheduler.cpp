@@ -81,8 +81,7 @@ scheduler::~scheduler() {
   }
   close();
   // Pairs with the release in ~guest: the last touch of a waker from outside comes before the end.
-  while (base::check<"visitors.wait">(visitors_.load(base::order<"visitors.seen">(base::acquire)) != 0))
-    base::yield_thread();
+  while (base::check<"visitors.wait">(visitors_.load(base::acquire) != 0)) base::yield_thread();
   stop_workers();
   workers_.clear();
 }

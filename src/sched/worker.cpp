@@ -315,7 +315,8 @@ inline void worker::arrive() noexcept {
     counters_.parks.add();
     if ((t->extras & task::on_lane) != 0) [[unlikely]]
       return leave_turn(how, t);
-    t->running.store(task::run_state::none, base::relaxed);  // before the commit: after it the task may be somebody else's
+    t->running.store(task::run_state::none,
+                     base::relaxed);  // before the commit: after it the task may be somebody else's
     const bool parked = t->word.commit_park();
     // The object may be gone after this, and if it parked so may the task.
     if (left_.unlock != nullptr) left_.unlock(left_.locked);
