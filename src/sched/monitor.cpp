@@ -18,6 +18,8 @@ constexpr base::time_ns overdue = 100'000;
 // How often the kernel is asked about a thread, by its last answer.
 constexpr base::time_ns ask_sleeping_every = 10'000'000;
 constexpr base::time_ns ask_running_every = 2'000'000;
+// A look that comes this late says nothing about workers.
+constexpr base::time_ns was_stopped_after = 100'000'000;
 // After a thread could not be had.
 constexpr base::time_ns growth_pause = 100'000'000;
 // Of what is queued behind a stuck worker, at one look: a fork tree should stay where it is if it can.
@@ -85,8 +87,8 @@ bool monitor::look(base::time_ns now) noexcept {
     scheduler_.retry_starved_if_due(now);
     scheduler_.notify();
   }
-  // The process was stopped, or the machine overloaded: who was not seen to move had no chance to.
-  if (now - last_look_ > 20 * longest_nap)
+  // The process was stopped, or the machine is overloaded: who was not seen to move had no chance to.
+  if (now - last_look_ > was_stopped_after)
     for (note& n : notes_) n.since = now;
   last_look_ = now;
   if (scheduler_.someone_works()) {
