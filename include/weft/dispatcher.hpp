@@ -9,6 +9,7 @@
 #include <utility>
 
 #include <weft/detail/config.hpp>
+#include <weft/detail/task_core.hpp>
 
 namespace weft::inline v1 {
 namespace sched {
@@ -27,8 +28,8 @@ class visit;
 class WEFT_API dispatcher {
  public:
   dispatcher() noexcept = default;  // the default one: as many as the runtime has workers
-  [[nodiscard]] static dispatcher
-  io() noexcept;  // the runtime's, for calls that block: runtime_options::io_tasks at a time
+  // The runtime's own, for calls that block: runtime_options::io_tasks at a time.
+  [[nodiscard]] static dispatcher io() noexcept;
   // At most `tasks` at a time, in the order in which they became runnable. Throws std::invalid_argument for 0.
   [[nodiscard]] static dispatcher custom(std::size_t tasks);
   // One at a time, in that order: what its tasks do between two suspension points excludes each other.
@@ -76,8 +77,6 @@ class WEFT_API visit {
   sched::lane* before_ = nullptr;
 };
 
-WEFT_API bool runs_a_task() noexcept;
-
 }  // namespace detail
 
 // Moves the running task to that dispatcher, calls f, and moves it back, also when f throws. Moving may wait for a turn; it is not
@@ -92,7 +91,7 @@ decltype(auto) with(const dispatcher& d, F&& f, std::source_location where = std
 // next cancellation point. From an outside thread: just calls f.
 template <std::invocable F>
 decltype(auto) blocking(F&& f, std::source_location where = std::source_location::current()) {
-  if (!detail::runs_a_task()) return std::invoke(std::forward<F>(f));
+  if (detail::running_task() == nullptr) return std::invoke(std::forward<F>(f));
   return with(dispatcher::io(), std::forward<F>(f), where);
 }
 

@@ -6,13 +6,8 @@
 
 namespace weft::inline v1::detail {
 
-bool runs_a_task() noexcept {
-  const sched::worker* w = sched::this_worker();
-  return w != nullptr && w->current() != nullptr;
-}
-
 visit::visit(const dispatcher& d, std::source_location where) {
-  if (!runs_a_task()) throw_usage("weft::with moves the running task; there is none on this thread");
+  if (running_task() == nullptr) throw_usage("weft::with moves the running task; there is none on this thread");
   wait::check_may_suspend(0, where);
   sched::worker& w = *sched::this_worker();
   before_ = w.current()->dispatcher;

@@ -39,6 +39,24 @@ void spin_until(const atomic<bool>& over) {
   while (!over.load(weft::base::relaxed)) weft::base::cpu_relax();
 }
 
+// Tasks that only compute, until this ends.
+class hogs {
+ public:
+  hogs(weft::runtime& rt, int n) {
+    for (int i = 0; i < n; ++i) all_.push_back(rt.spawn([this] { spin_until(over_); }));
+  }
+  ~hogs() {
+    over_.store(true);
+    for (auto& t : all_) t.wait();
+  }
+  hogs(const hogs&) = delete;
+  hogs& operator=(const hogs&) = delete;
+
+ private:
+  atomic<bool> over_{false};
+  std::vector<weft::join_handle<void>> all_;
+};
+
 // req: CC-16 CC-1
 TEST(Elastic, AHeartbeatGoesOnWhileEveryWorkerSleepsInTheKernel) {
   if (weft::sched::force_migration) GTEST_SKIP() << "without stealing the pool stays as it is";
@@ -76,13 +94,9 @@ TEST(Elastic, SevenHogsOnFourWorkersDoNotStopAHeartbeat) {
   support::watchdog guard(60s, "7 tasks that only compute, on 4 workers");
   support::watched_runtime rt({.workers = 4});
   rt->run([&] {
-    atomic<bool> over{false};
     auto heart = weft::spawn(beats_in_time);
-    std::vector<weft::join_handle<void>> hogs;
-    for (int i = 0; i < 7; ++i) hogs.push_back(weft::spawn([&] { spin_until(over); }));
+    const hogs busy(rt, 7);
     EXPECT_GE(heart.join(), 29);
-    over.store(true);
-    for (auto& h : hogs) h.join();
   });
   EXPECT_LE(rt->elasticity().workers, 8u);
 }
@@ -93,9 +107,7 @@ TEST(Elastic, APairOverAChannelGoesOnWhileBothWorkersAreHeld) {
   support::watchdog guard(60s, "a channel pair beside two workers that spin");
   support::watched_runtime rt({.workers = 2});
   rt->run([&] {
-    atomic<bool> over{false};
-    std::vector<weft::join_handle<void>> hogs;
-    for (int i = 0; i < 2; ++i) hogs.push_back(weft::spawn([&] { spin_until(over); }));
+    const hogs busy(rt, 2);
     auto [w, r] = weft::make_channel<int>(0);
     auto sends = weft::spawn([w = std::move(w)]() mutable {
       for (int i = 0; i < 1000; ++i) (void)w.send(i);
@@ -103,8 +115,6 @@ TEST(Elastic, APairOverAChannelGoesOnWhileBothWorkersAreHeld) {
     int got = 0;
     while (r.recv()) ++got;
     EXPECT_EQ(got, 1000) << "the hogs end only now";
-    over.store(true);
-    for (auto& h : hogs) h.join();
   });
 }
 
@@ -155,15 +165,8 @@ TEST(Elastic, ExtraWorkersLeaveAndNothingIsLostInAThousandCycles) {
     });
     if (i % 10 == 0) {
       // Two that are stuck, so that it grows; it shrinks when they are over and all is quiet.
-      atomic<bool> over{false};
-      atomic<int> reached{0};
-      auto first = rt->spawn([&] { spin_until(over); });
-      auto second = rt->spawn([&] { spin_until(over); });
-      auto third = rt->spawn([&] { reached.fetch_add(1); });
-      third.join();
-      over.store(true);
-      first.join();
-      second.join();
+      const hogs busy(rt, 2);
+      rt->spawn([] {}).join();
     }
   }
   EXPECT_EQ(ran, static_cast<std::uint64_t>(cycles) * 20);
@@ -184,11 +187,10 @@ TEST(Elastic, TheLastWorkerStays) {
   for (int i = 0; i < 4; ++i) burners.emplace_back([&] { spin_until(over); });
   support::watched_runtime rt({.workers = 1});
   for (int i = 0; i < 10; ++i) {
-    atomic<bool> free{false};
-    auto hog = rt->spawn([&] { spin_until(free); });
-    rt->spawn([] {}).join();
-    free.store(true);
-    hog.join();
+    {
+      const hogs busy(rt, 1);
+      rt->spawn([] {}).join();
+    }
     support::until([&] { return rt->elasticity().grown == rt->elasticity().retired; });
     rt->spawn([] {}).join();
   }
@@ -203,9 +205,9 @@ TEST(Elastic, ItNeverGrowsWhenToldSo) {
   support::watched_runtime rt({.workers = 2, .elastic = false});
   atomic<bool> over{false};
   atomic<int> held{0};
-  std::vector<weft::join_handle<void>> hogs;
+  std::vector<weft::join_handle<void>> all;
   for (int i = 0; i < 2; ++i)
-    hogs.push_back(rt->spawn([&] {
+    all.push_back(rt->spawn([&] {
       held.fetch_add(1);
       spin_until(over);
     }));
@@ -252,12 +254,10 @@ TEST(Elastic, TheReasonsAddUp) {
   if (weft::sched::force_migration) GTEST_SKIP() << "without stealing the pool stays as it is";
   support::watchdog guard(60s, "a pool that explains itself");
   support::watched_runtime rt({.workers = 2});
-  atomic<bool> over{false};
-  std::vector<weft::join_handle<void>> hogs;
-  for (int i = 0; i < 3; ++i) hogs.push_back(rt->spawn([&] { spin_until(over); }));
-  rt->spawn([] {}).join();
-  over.store(true);
-  for (auto& h : hogs) h.join();
+  {
+    const hogs busy(rt, 3);
+    rt->spawn([] {}).join();
+  }
   support::until([&] { return rt.core().live_workers() == 2; });
   const weft::elastic_statistics s = rt->elasticity();
   EXPECT_GT(s.gate_passes, 0u);
@@ -272,11 +272,10 @@ TEST(Elastic, VerboseTellsOfEveryDecision) {
   testing::internal::CaptureStderr();
   {
     support::watched_runtime rt({.workers = 1});
-    atomic<bool> over{false};
-    auto hog = rt->spawn([&] { spin_until(over); });
-    rt->spawn([] {}).join();
-    over.store(true);
-    hog.join();
+    {
+      const hogs busy(rt, 1);
+      rt->spawn([] {}).join();
+    }
     support::until([&] { return rt.core().live_workers() == 1; });
   }
   const std::string said = testing::internal::GetCapturedStderr();
@@ -289,12 +288,10 @@ TEST(Elastic, AnIdleRuntimeMakesNoSystemCallAgain) {
   if (weft::sched::force_migration) GTEST_SKIP() << "without stealing the pool stays as it is";
   support::watchdog guard(60s, "a pool that has grown and rests");
   support::watched_runtime rt({.workers = 2});
-  atomic<bool> over{false};
-  std::vector<weft::join_handle<void>> hogs;
-  for (int i = 0; i < 3; ++i) hogs.push_back(rt->spawn([&] { spin_until(over); }));
-  rt->spawn([] {}).join();
-  over.store(true);
-  for (auto& h : hogs) h.join();
+  {
+    const hogs busy(rt, 3);
+    rt->spawn([] {}).join();
+  }
   support::until([&] { return rt.core().live_workers() == 2; });
   std::this_thread::sleep_for(250ms);
   const support::activity before = support::activity_of_others();
@@ -334,6 +331,25 @@ TEST(Elastic, EightWorkersOnOneProcessorGetOn) {
     });
   }
   ASSERT_EQ(::sched_setaffinity(0, sizeof before, &before), 0);
+}
+
+// The monitor rests when nothing has moved for a while. Work from then on has it back.
+// req: CC-16
+TEST(Elastic, AStuckWorkerIsNoticedAfterTheRuntimeHasRested) {
+  if (weft::sched::force_migration) GTEST_SKIP() << "without stealing the pool stays as it is";
+  support::watchdog guard(60s, "a worker that gets stuck after a rest");
+  support::watched_runtime rt({.workers = 1});
+  support::activity before;
+  int looks = 0;
+  do {
+    before = support::activity_of_others();
+    std::this_thread::sleep_for(200ms);  // its longest nap is 32 ms
+  } while (!(support::activity_of_others() == before) && ++looks < 20);  // TSan has a thread that never rests
+  atomic<bool> ran{false};
+  auto stuck = rt->spawn([&] { support::hold_worker_until([&] { return ran.load(); }); });
+  auto other = rt->spawn([&] { ran.store(true); });
+  stuck.join();
+  other.join();
 }
 
 // The whole process stands still for a while: nobody is taken for stuck, nothing is lost.

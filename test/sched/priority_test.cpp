@@ -17,21 +17,26 @@ using weft::attributes;
 using weft::priority;
 using weft::base::atomic;
 
+// Also spawned in the opposite order of the one in which fresh tasks would run without priorities.
 // req: KC-4
 TEST(Priority, UrgentComesFirstAndBackgroundLast) {
   support::watchdog guard(60s, "tasks of three priorities");
-  support::watched_runtime rt(1);
-  std::string order;
-  rt->run([&] {
-    std::vector<weft::join_handle<void>> all;
-    for (const priority p : {priority::background, priority::normal, priority::urgent})
-      for (int i = 0; i < 3; ++i)
-        all.push_back(weft::spawn({.priority = p}, [&order, p] {
-          order += p == priority::urgent ? 'u' : p == priority::normal ? 'n' : 'b';
-        }));
-    for (auto& t : all) t.join();
-  });
-  EXPECT_EQ(order, "uuunnnbbb");
+  for (const bool reversed : {false, true}) {
+    support::watched_runtime rt(1);
+    std::string order;
+    rt->run([&] {
+      std::vector<priority> kinds{priority::background, priority::normal, priority::urgent};
+      if (reversed) std::swap(kinds.front(), kinds.back());
+      std::vector<weft::join_handle<void>> all;
+      for (const priority p : kinds)
+        for (int i = 0; i < 3; ++i)
+          all.push_back(weft::spawn({.priority = p}, [&order, p] {
+            order += p == priority::urgent ? 'u' : p == priority::normal ? 'n' : 'b';
+          }));
+      for (auto& t : all) t.join();
+    });
+    EXPECT_EQ(order, "uuunnnbbb");
+  }
 }
 
 // The longest stretch of `order` without `other`.
