@@ -109,8 +109,8 @@ TEST(Elastic, APairOverAChannelGoesOnWhileBothWorkersAreHeld) {
   rt->run([&] {
     const hogs busy(rt, 2);
     auto [w, r] = weft::make_channel<int>(0);
-    auto sends = weft::spawn([w = std::move(w)]() mutable {
-      for (int i = 0; i < 1000; ++i) (void)w.send(i);
+    auto sends = weft::spawn([out = std::move(w)]() mutable {
+      for (int i = 0; i < 1000; ++i) (void)out.send(i);
     });
     int got = 0;
     while (r.recv()) ++got;
@@ -319,8 +319,8 @@ TEST(Elastic, EightWorkersOnOneProcessorGetOn) {
         for (int i = 0; i < 16; ++i)
           pairs.push_back(weft::spawn([] {
             auto [w, r] = weft::make_channel<int>(0);
-            auto sends = weft::spawn([w = std::move(w)]() mutable {
-              for (int k = 0; k < 100; ++k) (void)w.send(1);
+            auto sends = weft::spawn([out = std::move(w)]() mutable {
+              for (int k = 0; k < 100; ++k) (void)out.send(1);
             });
             int sum = 0;
             while (auto got = r.recv()) sum += *got;
@@ -368,10 +368,10 @@ TEST(Elastic, AStoppedProcessGoesOn) {
   int beats = 0;
   weft::run({.workers = 2}, [&] {
     auto [w, r] = weft::make_channel<int>(1);
-    auto sends = weft::spawn([w = std::move(w)]() mutable {
+    auto sends = weft::spawn([out = std::move(w)]() mutable {
       for (int i = 0; i < 50; ++i) {
         weft::sleep_for(10ms);
-        (void)w.send(i);
+        (void)out.send(i);
       }
     });
     while (r.recv()) ++beats;
