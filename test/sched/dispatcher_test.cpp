@@ -98,6 +98,7 @@ TEST(Dispatcher, SingleExcludesUnderLoad) {
       takes.join();
       EXPECT_EQ(counter, 40 * 50);
       over.store(true);
+      load.join();
     });
   });
 }

@@ -285,6 +285,7 @@ TEST(Elastic, VerboseTellsOfEveryDecision) {
 
 // req: CC-2
 TEST(Elastic, AnIdleRuntimeMakesNoSystemCallAgain) {
+  if (support::under_tsan) GTEST_SKIP() << "ThreadSanitizer has a thread of its own that never rests";
   if (weft::sched::force_migration) GTEST_SKIP() << "without stealing the pool stays as it is";
   support::watchdog guard(60s, "a pool that has grown and rests");
   support::watched_runtime rt({.workers = 2});

@@ -228,7 +228,7 @@ TEST(Stealing, AQueueOfTheCapacityAskedForOverflowsBeyondIt) {
   if (weft::sched::force_migration) GTEST_SKIP() << "nothing stays in the local queues in this build";
   support::watchdog guard(60s, "queues of several capacities");
   for (const std::size_t capacity : {8u, 16u, 256u, 1024u}) {
-    support::watched_runtime rt({.workers = 1, .queue_capacity = capacity});
+    support::watched_runtime rt({.workers = 1, .queue_capacity = capacity, .elastic = false});
     const auto overflows = [&] { return rt->statistics().overflow_batches; };
     rt->run([&] {
       std::vector<weft::join_handle<void>> all;

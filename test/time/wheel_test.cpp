@@ -243,7 +243,7 @@ TEST(Wheel, what_is_due_at_the_end_of_time_fires_then_and_not_before) {
 TEST(Wheel, a_waiter_that_was_claimed_by_another_is_passed_over) {
   on_a_worker([](sched::worker& here) {
     wheel w;
-    const time_ns start = base::now();
+    const time_ns start = base::now() + 60'000'000'000;  // ahead of the clock while they are put in
     sleeper claimed;
     sleeper other;
     claimed.park(w, start + 1000);
