@@ -40,7 +40,7 @@ TEST(Allocation, a_runtime_that_cannot_be_made_leaves_nothing_behind) {
 // req: W-9
 TEST(Allocation, a_spawn_that_cannot_be_made_throws_and_the_runtime_goes_on) {
   support::watchdog guard(200s);
-  weft::runtime rt({.workers = 2});
+  weft::runtime rt({.workers = 2, .elastic = false});
   const std::array<char, 1'000> large{};
   fails_cleanly_at_every(
       [&] {
@@ -58,7 +58,7 @@ TEST(Allocation, a_spawn_that_cannot_be_made_throws_and_the_runtime_goes_on) {
 // req: W-9
 TEST(Allocation, failures_inside_of_tasks_are_theirs_to_deliver) {
   support::watchdog guard(200s);
-  weft::runtime rt({.workers = 2});
+  weft::runtime rt({.workers = 2, .elastic = false});
   fails_cleanly_at_every(
       [&] {
         auto h = rt.spawn([] {
@@ -78,7 +78,7 @@ TEST(Allocation, failures_inside_of_tasks_are_theirs_to_deliver) {
 // req: W-9
 TEST(Allocation, spawns_that_fail_give_their_records_back) {
   support::watchdog guard(60s);
-  weft::runtime rt({.workers = 2});
+  weft::runtime rt({.workers = 2, .elastic = false});
   const std::array<char, 1'000> large{};
   const auto fails = [&](auto spawn) {
     for (int i = 0; i < 10'000; ++i) {
@@ -100,7 +100,7 @@ TEST(Allocation, spawns_that_fail_give_their_records_back) {
 
 // req: W-9 LS-M1
 TEST(Allocation, spawning_and_joining_a_small_closure_allocates_nothing) {
-  weft::runtime rt({.workers = 1});
+  weft::runtime rt({.workers = 1, .elastic = false});
   rt.run([] {
     for (int i = 0; i < 1'000; ++i) weft::spawn([i] { return i; }).join();
     const long before = made.load();

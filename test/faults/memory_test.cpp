@@ -117,7 +117,7 @@ void fails_cleanly_at_every(base::atomic<long>& refused, base::atomic<long>& cal
     refused = n;
     outcome o;
     try {
-      weft::runtime rt({.workers = 2});
+      weft::runtime rt({.workers = 2, .elastic = false});
       use(rt, o);
       o.check();
       exceptions += o.not_spawned + o.no_stack;
@@ -157,7 +157,7 @@ TEST(Memory, a_task_for_which_no_stack_can_be_had_ends_with_bad_alloc_for_its_jo
   support::watchdog guard(60s);
   unreliable_memory memory;
   {
-    weft::runtime rt({.workers = 2});
+    weft::runtime rt({.workers = 2, .elastic = false});
     rt.run([] {});
     unreliable_memory::refuse_all = true;
     bool ran = false;
@@ -176,7 +176,7 @@ TEST(Memory, a_task_for_which_no_stack_can_be_had_ends_with_bad_alloc_for_its_jo
 TEST(Memory, while_another_task_holds_a_stack_one_without_waits_for_better_times) {
   support::watchdog guard(60s);
   unreliable_memory memory;
-  weft::runtime rt({.workers = 2});
+  weft::runtime rt({.workers = 2, .elastic = false});
   base::atomic<bool> go{false};
   base::atomic<bool> running{false};
   auto holder = rt.spawn([&] {
@@ -199,7 +199,7 @@ TEST(Memory, while_another_task_holds_a_stack_one_without_waits_for_better_times
 TEST(Memory, when_no_record_can_be_had_spawn_throws_bad_alloc_and_existing_tasks_go_on) {
   support::watchdog guard(60s);
   unreliable_memory memory;
-  weft::runtime rt({.workers = 2});
+  weft::runtime rt({.workers = 2, .elastic = false});
   rt.run([] {});
   unreliable_memory::refuse_all = true;
   base::atomic<bool> go{false};

@@ -28,7 +28,7 @@ void settle(weft::runtime& rt) {
 template <class Life>
 void fails_cleanly_in_a_task(Life life) {
   support::watchdog guard(200s);
-  weft::runtime rt({.workers = 2});
+  weft::runtime rt({.workers = 2, .elastic = false});
   fails_cleanly_at_every([&] { rt.spawn([&] { life(); }).join(); }, [&] { settle(rt); });
   EXPECT_EQ(rt.run([] { return weft::with_scope([](weft::scope& s) { return s.spawn([] { return 1; }).join(); }); }),
             1);
@@ -69,7 +69,7 @@ TEST(ScopeAllocation, a_child_that_cannot_be_spawned_cancels_those_that_were) {
 // req: W-9
 TEST(ScopeAllocation, a_scope_that_collects_has_room_for_what_its_children_and_its_body_throw) {
   support::watchdog guard(200s);
-  weft::runtime rt({.workers = 2});
+  weft::runtime rt({.workers = 2, .elastic = false});
   // What is thrown needs no memory, so every bad_alloc that comes out is the scope's own.
   fails_cleanly_at_every(
       [&] {
@@ -145,7 +145,7 @@ TEST(ScopeAllocation, combinators_that_cannot_run_all_end_those_that_run) {
 
 // req: W-9 LS-M1
 TEST(ScopeAllocation, a_scope_is_one_allocation_and_its_small_children_none) {
-  weft::runtime rt({.workers = 1});
+  weft::runtime rt({.workers = 1, .elastic = false});
   rt.run([] {
     const auto life = [](int children) {
       weft::with_scope([&](weft::scope& s) {

@@ -37,7 +37,7 @@ void many_at_once(weft::runtime& rt, std::size_t count) {
 // req: KC-5
 TEST(StackCache, BeyondItsBoundStacksGoBackToTheSystemAfterIdlenessNoAsanNoTsan) {
   support::watchdog guard(100s, "stacks are trimmed");
-  support::watched_runtime rt({.workers = 2, .stack_cache_bytes = 1 << 20});
+  support::watched_runtime rt({.workers = 2, .stack_cache_bytes = 1 << 20, .elastic = false});
   rt->run([] {});
   const std::size_t before = support::rss();
   std::size_t during = 0;
@@ -63,7 +63,7 @@ TEST(StackCache, BeyondItsBoundStacksGoBackToTheSystemAfterIdlenessNoAsanNoTsan)
 // req: KC-5
 TEST(StackCache, WithOneWorkerStacksAndRecordsGoBackAfterIdlenessTooNoAsanNoTsan) {
   support::watchdog guard(100s, "stacks are trimmed with one worker");
-  support::watched_runtime rt({.workers = 1, .stack_cache_bytes = 1 << 20});
+  support::watched_runtime rt({.workers = 1, .stack_cache_bytes = 1 << 20, .elastic = false});
   rt->run([] {});
   const std::size_t before = support::rss();
   for (int round = 0; round < 2; ++round) {  // idle again after more work
@@ -78,7 +78,7 @@ TEST(StackCache, WithOneWorkerStacksAndRecordsGoBackAfterIdlenessTooNoAsanNoTsan
 TEST(StackCache, WorkThatComesWhileMemoryIsGivenBackIsDone) {
   support::watchdog guard(100s, "work against trimming");
   for (const std::size_t workers : {1u, 2u}) {
-    support::watched_runtime rt({.workers = workers, .stack_cache_bytes = 0});
+    support::watched_runtime rt({.workers = workers, .stack_cache_bytes = 0, .elastic = false});
     for (int round = 0; round < 10; ++round) {
       many_at_once(rt, 200);
       const std::size_t surplus = rt.core().stacks().surplus_bytes();
@@ -119,7 +119,7 @@ TEST(StackCache, TasksOneAfterTheOtherUseTheSameFewStacks) {
 // req: KC-5
 TEST(StackCache, StacksOfOtherSizesAreTrimmedTooNoAsanNoTsan) {
   support::watchdog guard(100s, "stacks of another size are trimmed");
-  support::watched_runtime rt({.workers = 2, .stack_cache_bytes = 1 << 20});
+  support::watched_runtime rt({.workers = 2, .stack_cache_bytes = 1 << 20, .elastic = false});
   rt->run([] {});
   const std::size_t before = support::rss();
   support::latch all_here(100);

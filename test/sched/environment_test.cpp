@@ -42,7 +42,7 @@ TEST(Environment, WeftWorkersSaysHowManyWorkers) {
 // req: CC-13 CC-14
 TEST(Environment, OptionsInCodeComeBeforeTheEnvironment) {
   environment set("WEFT_WORKERS", "3");
-  weft::runtime rt({.workers = 2});
+  weft::runtime rt({.workers = 2, .elastic = false});
   EXPECT_EQ(rt.workers(), 2u);
 }
 
@@ -73,7 +73,7 @@ TEST(Environment, AnEmptyWeftWorkersCountsAsUnset) {
 TEST(Environment, WeftStatsPrintsStatisticsWhenTheRuntimeEnds) {
   environment set("WEFT_STATS", "1");
   const std::string said = stderr_of([] {
-    weft::runtime rt({.workers = 2});
+    weft::runtime rt({.workers = 2, .elastic = false});
     rt.run([] {
       for (int i = 0; i < 10; ++i) weft::spawn([] {}).join();
     });
@@ -86,7 +86,7 @@ TEST(Environment, WeftStatsPrintsStatisticsWhenTheRuntimeEnds) {
 // req: CC-13
 TEST(Environment, WeftVerboseSaysWhatWasChosen) {
   environment set("WEFT_VERBOSE", "1");
-  const std::string said = stderr_of([] { weft::runtime rt({.workers = 2}); });
+  const std::string said = stderr_of([] { weft::runtime rt({.workers = 2, .elastic = false}); });
   EXPECT_THAT(said, HasSubstr("2 workers (runtime_options)"));
   EXPECT_THAT(said, HasSubstr("weft " WEFT_VERSION ": "));
   EXPECT_EQ(lines(said), 1) << said;
@@ -109,7 +109,8 @@ TEST(Environment, WeftVerboseSaysHowStacksAreGuardedAfterAnyFallback) {
   environment verbose("WEFT_VERBOSE", "1");
   for (const char* kind : {"mprotect", "none"}) {
     environment guard("WEFT_GUARD", kind);
-    EXPECT_THAT(stderr_of([] { weft::runtime rt({.workers = 1}); }), HasSubstr("guard: " + std::string(kind)));
+    EXPECT_THAT(stderr_of([] { weft::runtime rt({.workers = 1, .elastic = false}); }),
+                HasSubstr("guard: " + std::string(kind)));
   }
 }
 
@@ -118,7 +119,7 @@ TEST(Environment, NothingIsPrintedUnlessAskedFor) {
   environment stats("WEFT_STATS", "0");
   environment verbose("WEFT_VERBOSE", nullptr);
   EXPECT_EQ(stderr_of([] {
-              weft::runtime rt({.workers = 2});
+              weft::runtime rt({.workers = 2, .elastic = false});
               rt.run([] {});
             }),
             "");
@@ -129,7 +130,7 @@ TEST(Environment, ABadFlagIsNamedInOneLineAndTakenAsOff) {
   for (const char* variable : {"WEFT_STATS", "WEFT_VERBOSE"}) {
     environment set(variable, "yes");
     const std::string said = stderr_of([] {
-      weft::runtime rt({.workers = 1});
+      weft::runtime rt({.workers = 1, .elastic = false});
       rt.run([] {});
     });
     EXPECT_THAT(said, HasSubstr(std::string(variable) + "=yes"));

@@ -96,7 +96,7 @@ TEST(Idle, AWorkerThatLeavesIsSeenDrainingAndThenDead) {
   support::watchdog guard(100s, "DRAINING is seen");
   bool seen = false;
   for (int round = 0; round < 100 && !seen; ++round) {
-    support::watched_runtime rt({.workers = 2, .queue_capacity = 65536});
+    support::watched_runtime rt({.workers = 2, .queue_capacity = 65536, .elastic = false});
     weft::base::atomic<int> ran{0};
     weft::base::atomic<int> leaving{-1};
     std::thread observer([&] {

@@ -23,7 +23,7 @@ void expect_well_formed(const std::vector<double>& samples, std::size_t count) {
 TEST(KernelBench, StealLatencyGivesOneSampleForEveryTaskThatAThiefRan) {
   for (const std::size_t workers : {2u, 4u}) {
     support::watchdog guard(100s, "steal latency");
-    weft::runtime rt({.workers = workers});
+    weft::runtime rt({.workers = workers, .elastic = false});
     const auto before = rt.statistics();
     std::vector<double> samples;
     rt.run([&] { samples = kernel::steal_latency(50); });
@@ -37,7 +37,7 @@ TEST(KernelBench, StealLatencyGivesOneSampleForEveryTaskThatAThiefRan) {
 TEST(KernelBench, TrivialTasksGivesOneSamplePerBatch) {
   for (const std::size_t workers : {1u, 2u}) {
     support::watchdog guard(100s, "trivial tasks");
-    weft::runtime rt({.workers = workers});
+    weft::runtime rt({.workers = workers, .elastic = false});
     std::vector<double> samples;
     rt.run([&] { samples = kernel::trivial_tasks(20); });
     expect_well_formed(samples, 20);

@@ -168,7 +168,7 @@ TEST(Ownership, AFinishedTasksStackIsNobodysBeforeItHasLeftIt) {
   support::watchdog guard(100s, "stacks handed from task to task");
   support::at_worker_counts([](std::size_t workers) {
     // No stack stays in a cache: what one task gives back is what the next one gets, perhaps on another worker at once.
-    support::watched_runtime rt({.workers = workers, .stack_cache_bytes = 0});
+    support::watched_runtime rt({.workers = workers, .stack_cache_bytes = 0, .elastic = false});
     const std::size_t rounds = support::scaled(3000);
     weft::base::atomic<int> wrong{0};
     rt->run([&] {

@@ -21,7 +21,7 @@ using namespace std::chrono_literals;
 TEST(Starving, MoreTasksThanStacksAllRunOneAfterTheOther) {
   support::watchdog guard(100s, "1000 tasks on 4 stacks");
   support::at_worker_counts([](std::size_t workers) {
-    support::watched_runtime rt({.workers = workers, .max_stacks = 4});
+    support::watched_runtime rt({.workers = workers, .max_stacks = 4, .elastic = false});
     std::vector<weft::join_handle<int>> all;
     for (int i = 0; i < 1000; ++i)
       all.push_back(rt->spawn([i] {
@@ -44,7 +44,7 @@ TEST(Starving, MoreTasksThanStacksAllRunOneAfterTheOther) {
 TEST(Starving, NoMoreTasksStartThanThereAreStacksUntilOneEnds) {
   support::watchdog guard(60s, "10 tasks that wait on 4 stacks");
   support::at_worker_counts([](std::size_t workers) {
-    support::watched_runtime rt({.workers = workers, .max_stacks = 4});
+    support::watched_runtime rt({.workers = workers, .max_stacks = 4, .elastic = false});
     weft::base::atomic<bool> closed{true};
     weft::base::atomic<int> started{0};
     std::vector<weft::join_handle<void>> all;
@@ -66,7 +66,7 @@ TEST(Starving, NoMoreTasksStartThanThereAreStacksUntilOneEnds) {
 TEST(Starving, AStackThatLiesInAnotherWorkersCacheCountsAsFree) {
   support::watchdog guard(60s, "single tasks, each on any worker");
   for (const std::size_t most : {1u, 2u, 3u}) {
-    support::watched_runtime rt({.workers = 4, .max_stacks = most});
+    support::watched_runtime rt({.workers = 4, .max_stacks = most, .elastic = false});
     for (int i = 0; i < 200; ++i) {
       EXPECT_NO_THROW(rt->spawn([] {}).join()) << "nobody holds a stack; task " << i << ", max_stacks " << most;
     }
@@ -78,7 +78,7 @@ TEST(Starving, AStackThatLiesInAnotherWorkersCacheCountsAsFree) {
 // req: CC-14 W-9
 TEST(Starving, AStackReturnedAtThatMomentIsNotOverlooked) {
   support::watchdog guard(100s, "a stack that comes and goes");
-  support::watched_runtime rt({.workers = 1, .max_stacks = 1});
+  support::watched_runtime rt({.workers = 1, .max_stacks = 1, .elastic = false});
   weft::base::atomic<bool> stop{false};
   weft::base::atomic<std::size_t> taken{0};
   std::thread other([&] {
@@ -103,7 +103,7 @@ TEST(Starving, AStackReturnedAtThatMomentIsNotOverlooked) {
 // req: CC-14 W-9
 TEST(Starving, AStarvedTaskRunsWhenAStackIsFreedThoughItsWorkerNeverSleeps) {
   support::watchdog guard(60s, "a starved task beside a busy one");
-  support::watched_runtime rt({.workers = 1, .max_stacks = 2});
+  support::watched_runtime rt({.workers = 1, .max_stacks = 2, .elastic = false});
   rt->run([] {
     weft::base::atomic<bool> second_ran{false};
     support::latch first_may_end(1);
@@ -120,7 +120,7 @@ TEST(Starving, AStarvedTaskRunsWhenAStackIsFreedThoughItsWorkerNeverSleeps) {
 // req: CC-14 W-9
 TEST(Starving, NoFreeStackLiesInTheCacheOfAWorkerThatComputes) {
   support::watchdog guard(60s, "a task that spins until another has run");
-  support::watched_runtime rt({.workers = 4, .max_stacks = 8});
+  support::watched_runtime rt({.workers = 4, .max_stacks = 8, .elastic = false});
   rt->run([] {
     weft::base::atomic<bool> has_run{false};
     auto other = weft::spawn([&] { has_run.store(true); });
@@ -132,7 +132,7 @@ TEST(Starving, NoFreeStackLiesInTheCacheOfAWorkerThatComputes) {
 // req: CC-14 BZ-5
 TEST(Starving, AStarvingTaskDoesNotKeepTheWorkersBusy) {
   support::watchdog guard(60s, "a task for which there is no stack");
-  support::watched_runtime rt({.workers = 4, .max_stacks = 2});
+  support::watched_runtime rt({.workers = 4, .max_stacks = 2, .elastic = false});
   weft::base::atomic<bool> closed{true};
   weft::base::atomic<int> holding{0};
   std::vector<weft::join_handle<void>> holders;

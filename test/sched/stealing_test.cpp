@@ -77,7 +77,7 @@ TEST(Stealing, ATaskInTheInboxOfABusyWorkerIsTakenByAnother) {
 TEST(Stealing, TheRestOfABatchFetchedFromTheGlobalQueueIsWithinAThiefsReach) {
   if (weft::sched::force_migration) GTEST_SKIP() << "nothing stays in the local queues in this build";
   support::watchdog guard(60s, "a fetched batch behind a long-running task");
-  support::watched_runtime rt({.workers = 2, .queue_capacity = 8});
+  support::watched_runtime rt({.workers = 2, .queue_capacity = 8, .elastic = false});
   constexpr int count = 200;  // at a capacity of 8 most of them go to the global queue
   weft::base::atomic<int> ran{0};
   support::latch other_kept;
@@ -110,7 +110,7 @@ TEST(Stealing, TheRestOfABatchFetchedFromTheGlobalQueueIsWithinAThiefsReach) {
 TEST(Stealing, WorkIsFoundWhateverTheBoundOfTheScan) {
   support::watchdog guard(60s, "a scan of one victim");
   for (const std::size_t scan : {1u, 2u, 4u, 100u}) {
-    support::watched_runtime rt({.workers = 8, .steal_scan = scan});
+    support::watched_runtime rt({.workers = 8, .steal_scan = scan, .elastic = false});
     support::latch all_run(8);
     rt->run([&] {
       std::vector<weft::join_handle<void>> all;

@@ -157,7 +157,7 @@ TEST(Select, alt_is_fair_to_arms_that_are_always_ready) {
     for (const int w : wins) EXPECT_GT(w, rounds / 50);
   };
   is_fair();
-  weft::run({.workers = 1}, is_fair);
+  weft::run({.workers = 1, .elastic = false}, is_fair);
 }
 
 // A ring that needs no lock and an expired timer are ready at once; a waiting sender, a closed channel and a death take a lock.
@@ -206,7 +206,7 @@ TEST(Select, otherwise_wins_when_nothing_is_ready_and_only_then) {
     EXPECT_TRUE(nobody_waits(in));
   };
   check();
-  weft::run({.workers = 2}, check);
+  weft::run({.workers = 2, .elastic = false}, check);
 }
 
 // req: CSP-4
@@ -253,7 +253,7 @@ TEST(Select, a_select_that_could_never_end_is_refused) {
     EXPECT_THROW((void)prialt(disabled), weft::usage_error);
   };
   check();
-  weft::run({.workers = 1}, check);
+  weft::run({.workers = 1, .elastic = false}, check);
 }
 
 // req: CSP-4
@@ -750,7 +750,7 @@ struct moves_slowly {
 // req: W-1 CSP-7
 TEST(Select, goes_on_where_the_move_of_an_element_has_taken_it) {
   support::watchdog guard(100s);
-  weft::runtime rt({.workers = 4});
+  weft::runtime rt({.workers = 4, .elastic = false});
   rt.run([] {
     constexpr int rounds = 300;
     auto [out, in] = weft::make_channel<moves_slowly>();
