@@ -124,7 +124,8 @@ void monitor::look_at_workers(base::time_ns now) noexcept {
   const pool_sample s = sample(now);
   const std::size_t more = scheduler_.is_elastic() ? elasticity_.decide(s) : 0;
   if (more != 0 && now >= no_growth_before_) grow(more, s, now);
-  nap_ = s.stuck + s.blocked != 0 ? shortest_nap : std::min(2 * nap_, longest_nap);
+  const bool something_to_watch = s.stuck + s.blocked != 0 || (s.work_waits && s.idle == 0);
+  nap_ = something_to_watch ? shortest_nap : std::min(2 * nap_, longest_nap);
   retire_sleepers(now, s.blocked);
 }
 
