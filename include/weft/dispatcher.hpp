@@ -17,10 +17,6 @@ class lane;
 class scheduler;
 }  // namespace sched
 
-namespace detail {
-class visit;
-}
-
 // A counted handle; cheap to copy. All dispatchers of a runtime share its threads: what one limits is how many of its tasks run at a
 // time. A worker that runs a task of io, custom or single is replaced while other work waits, so such tasks may block.
 //
@@ -52,7 +48,6 @@ class WEFT_API dispatcher {
   [[nodiscard]] friend bool operator==(const dispatcher&, const dispatcher&) = default;
 
  private:
-  friend class detail::visit;
   friend class sched::scheduler;
   enum class kind : std::uint8_t { standard, io, own, unconfined };
 

@@ -1,8 +1,6 @@
 #include "sched/environment.hpp"
 
-#include <fcntl.h>
 #include <sched.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
@@ -87,37 +85,6 @@ worker_choice choose_workers() {
   std::fprintf(stderr, "weft: WEFT_WORKERS=%s is not a number from 1 to %zu; using %zu\n", text, most_workers,
                chosen.count);
   return chosen;
-}
-
-int this_thread_id() noexcept { return ::gettid(); }
-
-void pin_this_thread(int nth) noexcept {
-  cpu_set_t allowed;
-  if (::sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;
-  int skip = nth % CPU_COUNT(&allowed);
-  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-    if (!CPU_ISSET(cpu, &allowed) || skip-- != 0) continue;
-    cpu_set_t one;
-    CPU_ZERO(&one);
-    CPU_SET(cpu, &one);
-    (void)::sched_setaffinity(0, sizeof one, &one);
-    return;
-  }
-}
-
-// The third word of /proc/self/task/N/stat, behind the name in brackets, which may hold anything.
-bool sleeps_in_kernel(int thread_id) noexcept {
-  char path[48];
-  std::snprintf(path, sizeof path, "/proc/self/task/%d/stat", thread_id);
-  const int file = ::open(path, O_RDONLY | O_CLOEXEC);
-  if (file < 0) return false;
-  char text[128];
-  const ssize_t n = ::read(file, text, sizeof text - 1);
-  ::close(file);
-  if (n <= 0) return false;
-  text[n] = '\0';
-  const char* end_of_name = std::strrchr(text, ')');
-  return end_of_name != nullptr && end_of_name[1] == ' ' && end_of_name[2] != 'R' && end_of_name[2] != 'D';
 }
 
 bool flag_from_environment(const char* variable) {

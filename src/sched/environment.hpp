@@ -21,12 +21,6 @@ struct worker_choice {
 // The quota in whole CPUs (rounded up) from the text of cpu.max ("max 100000", "150000 100000"), 0 if none.
 [[nodiscard]] std::size_t cpus_from_quota(const char* text) noexcept;
 
-[[nodiscard]] int this_thread_id() noexcept;  // the kernel's
-void pin_this_thread(int nth) noexcept;  // to the n-th processor it may use, counted around; without effect if refused
-// Whether that thread of this process waits for something that may take long. Not if it runs, waits for a processor, or is held up in
-// the kernel's own work, a disk or a page fault: threads that fill memory wait for each other there, and more of them make it worse.
-[[nodiscard]] bool sleeps_in_kernel(int thread_id) noexcept;
-
 // "1" yes; unset or "0" no; anything else is named on stderr and counts as no.
 [[nodiscard]] bool flag_from_environment(const char* variable);
 

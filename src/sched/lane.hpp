@@ -49,8 +49,6 @@ class lane {
     return next;
   }
 
-  [[nodiscard]] std::size_t turns() const noexcept { return turns_; }
-
   // relaxed: whoever copies a handle holds one.
   void add_reference() noexcept { references_.fetch_add(1, base::relaxed); }
   void drop_reference() noexcept {

@@ -7,7 +7,7 @@
 
 #include "base/clock.hpp"
 #include "base/log.hpp"
-#include "sched/environment.hpp"
+#include "sched/os_thread.hpp"
 #include "sched/scheduler.hpp"
 
 namespace weft::inline v1::sched {
@@ -158,7 +158,7 @@ pool_sample monitor::sample(base::time_ns now) noexcept {
   // Thieves reach everything but the slot, if there are any. Those who are busy look at the global queue now and then.
   const bool only_slots = s.idle != 0 || s.stuck == s.workers;
   for (worker* w : scheduler_.workers()) {
-    if (!w->is_receptive() && scheduler_.stealing()) taken = take_over(*w, only_slots) || taken;
+    if (w->is_stuck() && scheduler_.stealing()) taken = take_over(*w, only_slots) || taken;
     waits = waits || w->has_visible_work();
     s.pressure += w->queued();
   }

@@ -1,4 +1,5 @@
-// The set of workers: it grows and shrinks while everybody reads it. Only the constructor, the monitor and the end change it.
+// The set of workers, which grows and shrinks while everybody reads it, and what they keep for themselves. Only the constructor, the
+// monitor and the end change the set.
 //
 // P1. A worker's slot is filled once and stays: readers see the first `created_` of them, each with a complete worker. One that has
 //     died keeps its inbox and timers reachable, and its slot is used again.                  test sched/elastic_*
@@ -58,6 +59,19 @@ void scheduler::worker_died(worker& w) noexcept {
   // Dead before we look at the queues; mirror: the fence of wake_one() and wake_exactly(), after the push.
   base::step<"drain.fence">([] { base::fence_seq_cst(); });
   if (base::check<"drain.left_behind">(w.has_visible_work())) notify();
+}
+
+// Sleepers give what they keep.
+void scheduler::ask_for_caches() noexcept {
+  caches_wanted_.store(true, base::relaxed);
+  for (worker* w : workers()) w->wake();
+}
+
+// What is cached beyond the limits goes back to the system.
+void scheduler::trim() noexcept {
+  caches_wanted_.store(false, base::relaxed);
+  stacks_.trim();
+  records_->trim();
 }
 
 }  // namespace weft::inline v1::sched

@@ -73,17 +73,4 @@ void scheduler::wake_for_timers() noexcept {
     worker_pointers_[static_cast<std::size_t>(sleeper)]->wake();
 }
 
-// Sleepers give what they keep.
-void scheduler::ask_for_caches() noexcept {
-  caches_wanted_.store(true, base::relaxed);
-  for (worker* w : workers()) w->wake();
-}
-
-// What is cached beyond the limits goes back to the system.
-void scheduler::trim() noexcept {
-  caches_wanted_.store(false, base::relaxed);
-  stacks_.trim();
-  records_->trim();
-}
-
 }  // namespace weft::inline v1::sched

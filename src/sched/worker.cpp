@@ -2,9 +2,7 @@
 
 #include "base/clock.hpp"
 #include "base/log.hpp"
-#include "base/static_init.hpp"
 #include "context/annotate.hpp"
-#include "sched/lane.hpp"
 #include "sched/scheduler.hpp"
 #include "task/name.hpp"
 
@@ -263,6 +261,15 @@ bool worker::attach_cached(record* t) noexcept {
   return true;
 }
 
+// May ask the system. False: there is none.
+bool worker::attach_any(record* t) noexcept {
+  context::stack* s = t->stack_size == 0 ? stacks_.take() : scheduler_.stacks().acquire(t->stack_size);
+  if (s == nullptr) [[unlikely]]
+    return false;
+  attach(t, s);
+  return true;
+}
+
 void worker::give_stack(context::stack* s) noexcept {
   s->annotations.end();
   if (scheduler_.is_starving()) [[unlikely]] {
@@ -338,44 +345,10 @@ inline void worker::arrive() noexcept {
   }
 }
 
-// It moves to another lane, or steps aside for a task that starts at once.
-void worker::arrive_otherwise(departure::kind how) noexcept {
-  record* t = left_.who;
-  if (how == departure::kind::moving || (t->extras & task::is_routed) != 0) return leave_turn(how, t);
-  become_runnable(t, task::run_state::running);
-  queue_woken(t);
-}
-
-// The rest of arrive() for a task that is on a lane, goes to one, or has a queue by its priority.
-void worker::leave_turn(departure::kind how, record* t) noexcept {
-  lane* const from = t->dispatcher;
-  if (from != nullptr) from->add_reference();  // L4: it may be gone with the task
-  bool runnable = true;
-  if (how == departure::kind::parking) {
-    t->running.store(task::run_state::none, base::relaxed);
-    runnable = !t->word.commit_park();
-    if (left_.unlock != nullptr) left_.unlock(left_.locked);
-    if (runnable) become_runnable(t, task::run_state::none);
-  } else {
-    if (how == departure::kind::moving) {
-      t->dispatcher = left_.to;
-      t->extras |= task::on_lane;
-    }
-    become_runnable(t, task::run_state::running);
-  }
-  if (from != nullptr) scheduler::hand_on_turn(*from);
-  if (runnable) scheduler::route(t);
-  if (from != nullptr) from->drop_reference();
-}
-
 // From the worker's own stack to a task; back when nothing local is left to run.
 void worker::run(record* t) noexcept {
-  if (t->stack == nullptr) {
-    context::stack* s = t->stack_size == 0 ? stacks_.take() : scheduler_.stacks().acquire(t->stack_size);
-    if (s == nullptr) [[unlikely]]
-      return scheduler_.starve(*this, t);
-    attach(t, s);
-  }
+  if (t->stack == nullptr && !attach_any(t)) [[unlikely]]
+    return scheduler_.starve(*this, t);
   adopt(t);
   context::switch_flow(&sp_, flow_, t->sp.load(base::relaxed), t->stack->annotations, this);
   arrive();
@@ -403,40 +376,6 @@ void worker::park(worker& on, void (*unlock)(void*) noexcept, void* locked) noex
   on.left_.unlock = unlock;
   on.left_.locked = locked;
   switch_from(on, on.current(), next);
-}
-
-void worker::move(lane* to) noexcept {
-  record* next = tick_.passes() ? nullptr : next_quick();
-  left_.what = departure::kind::moving;
-  left_.who = current();
-  left_.to = to;
-  switch_from(*this, current(), next);
-}
-
-void worker::start_at_once(record* t) noexcept {
-  if constexpr (base::checked_build)
-    base::require(base::locks_held() == 0 && base::static_initializers_running() == 0,
-                  "a task is spawned to start at once where the running one must not be switched away from");
-  counters_.spawned.add();
-  context::stack* s = nullptr;
-  if (t->stack_size != 0)
-    s = scheduler_.stacks().acquire(t->stack_size);
-  else if (!attach_cached(t))
-    s = stacks_.take();
-  if (s != nullptr) attach(t, s);
-  if (t->stack == nullptr) return queue_fresh(t);  // which starves later, as any other
-  left_.what = departure::kind::stepped_aside;
-  left_.who = current();
-  switch_from(*this, current(), t);
-}
-
-void worker::give_way(bool gives) noexcept {
-  gives_way_.store(gives ? task::on_lane : std::uint8_t{0}, base::relaxed);
-  if (!gives) return;
-  chain<record> overflow;
-  if (record* t = slot_.take()) woken_.push(t, overflow);  // where thieves see it
-  spill(overflow);
-  if (has_visible_work() || scheduler_.shared_work() != 0) scheduler_.find_replacement();
 }
 
 // ---- the base of a fiber's stack -----------------------------------------------------------------------------------

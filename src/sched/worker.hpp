@@ -98,7 +98,9 @@ class alignas(base::cache_line) worker {
   void request_drain() noexcept { drain_requested_.store(true, base::release); }
   [[nodiscard]] bool is_leaving() const noexcept { return drain_requested_.load(base::relaxed); }
   // Whether a task in its inbox is likely to be found soon.
-  [[nodiscard]] bool is_receptive() const noexcept { return !is_leaving() && !stuck_.load(base::relaxed); }
+  [[nodiscard]] bool is_receptive() const noexcept { return !is_leaving() && !is_stuck(); }
+  // For the monitor, at its last look.
+  [[nodiscard]] bool is_stuck() const noexcept { return stuck_.load(base::relaxed); }
   // Approximate, and below zero for a moment while others take.
   [[nodiscard]] std::int64_t queued() const noexcept {
     return static_cast<std::int32_t>(woken_.size()) + static_cast<std::int64_t>(fresh_.size()) +
@@ -143,6 +145,7 @@ class alignas(base::cache_line) worker {
   [[nodiscard]] record* from_background() noexcept;
   [[nodiscard]] record* maintain() noexcept;
   [[nodiscard]] bool attach_cached(record* t) noexcept;
+  [[nodiscard]] bool attach_any(record* t) noexcept;
   void attach(record* t, context::stack* s) noexcept;
   static void switch_from(worker& on, record* self, record* next) noexcept;
   void arrive() noexcept;
@@ -183,7 +186,7 @@ class alignas(base::cache_line) worker {
   fresh_deque<record> fresh_;
   alignas(base::cache_line) inbox<record> inbox_;
   base::atomic<worker_state> state_{worker_state::active};
-  base::atomic<bool> stuck_{false};  // the monitor's opinion
+  base::atomic<bool> stuck_{false};
   base::atomic<int> thread_id_{0};  // the kernel's
   base::raw_atomic<bool> waits_for_lock_{false};  // one of our own, which is short
   alignas(base::cache_line) worker_counters counters_;

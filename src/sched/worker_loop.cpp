@@ -8,7 +8,7 @@
 
 #include "base/clock.hpp"
 #include "context/overflow.hpp"
-#include "sched/environment.hpp"
+#include "sched/os_thread.hpp"
 #include "sched/scheduler.hpp"
 #include "sched/worker.hpp"
 

@@ -16,35 +16,36 @@ using weft::sched::step_by_step;
 
 namespace {
 
-// Worker 1 sleeps, gets the task, and with that everything is over.
-void take_and_stop(step_by_step& steps) {
-  thread([&steps] {
+// Worker 0 is in a task for ever and leaves another one behind it, by leave(). Worker 1 sleeps, gets that, and with it all is over.
+template <class Leave>
+void behind_a_stuck_worker(step_by_step& steps, ready_task& left, Leave leave) {
+  ready_task endless;
+  steps.keep_busy(0, &endless);
+  thread([&] {
     ready_task::take(steps.sleep_then_find(1));
     steps.stop();
   });
-}
-
-}  // namespace
-
-// A lone fresh task is queued without waking anybody; its worker never comes to it.
-// req: W-4 CC-16
-MODEL_TEST(monitor_notices_a_stranded_task, .preemptions = 3, .old_reads = 1) {
-  step_by_step steps(2);
-  ready_task t;
-  ready_task endless;
-  steps.keep_busy(0, &endless);
-  take_and_stop(steps);
   thread([&] {
     explore::when_quiet();
     steps.monitor();
   });
   thread([&] {
     explore::when_quiet();
-    steps.at(0).accept_fresh(t.made(0));  // and then it computes for ever
+    leave();
   });
   join_all();
+  model_assert(left.was_taken());
+}
+
+}  // namespace
+
+// A lone fresh task is queued without waking anybody.
+// req: W-4 CC-16
+MODEL_TEST(monitor_notices_a_stranded_task, .preemptions = 3, .old_reads = 1) {
+  step_by_step steps(2);
+  ready_task t;
+  behind_a_stuck_worker(steps, t, [&] { steps.at(0).accept_fresh(t.made(0)); });
   steps.count_finished(1);
-  model_assert(t.was_taken());
 }
 
 // The same in the slot, where thieves do not look.
@@ -52,19 +53,7 @@ MODEL_TEST(monitor_notices_a_stranded_task, .preemptions = 3, .old_reads = 1) {
 MODEL_TEST(monitor_rescues_what_lies_in_a_slot, .preemptions = 3, .old_reads = 1) {
   step_by_step steps(2);
   ready_task t;
-  ready_task endless;
-  steps.keep_busy(0, &endless);
-  take_and_stop(steps);
-  thread([&] {
-    explore::when_quiet();
-    steps.monitor();
-  });
-  thread([&] {
-    explore::when_quiet();
-    steps.at(0).accept_woken(t.woken(0));
-  });
-  join_all();
-  model_assert(t.was_taken());
+  behind_a_stuck_worker(steps, t, [&] { steps.at(0).accept_woken(t.woken(0)); });
 }
 
 // All sleep and the monitor is about to rest, while worker 0 wakes by itself: the monitor must be up again, or not rest at all.

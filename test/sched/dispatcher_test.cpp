@@ -262,36 +262,6 @@ TEST(Dispatcher, WithMovesThereAndBack) {
   });
 }
 
-// A task that was parked while it visited wakes there: the single dispatcher still excludes.
-// req: KC-2
-TEST(Dispatcher, AWakeGoesThroughTheDispatcherOfTheTask) {
-  support::watchdog guard(60s, "tasks woken on their dispatcher");
-  support::at_worker_counts([](std::size_t workers) {
-    support::watched_runtime rt(workers);
-    rt->run([] {
-      const dispatcher one = dispatcher::single();
-      most_at_once inside;
-      weft::event go;
-      atomic<int> waiting{0};
-      std::vector<weft::join_handle<void>> all;
-      for (int i = 0; i < 50; ++i)
-        all.push_back(weft::spawn([&] {
-          weft::with(one, [&] {
-            waiting.fetch_add(1);
-            go.wait();
-            inside.enter();
-            for (int spin = 0; spin < 100; ++spin) weft::base::cpu_relax();
-            inside.leave();
-          });
-        }));
-      support::until([&] { return waiting.load() == 50; });
-      go.set();
-      for (auto& t : all) t.join();
-      EXPECT_EQ(inside.get(), 1);
-    });
-  });
-}
-
 // Who parks gives its turn back, so it must not park while somebody else asks for it.
 // req: KC-2
 TEST(Dispatcher, AnExceptionComesBackToo) {

@@ -39,11 +39,16 @@ void spin_until(const atomic<bool>& over) {
   while (!over.load(weft::base::relaxed)) weft::base::cpu_relax();
 }
 
-// Tasks that only compute, until this ends.
+// Tasks that only compute, until this ends. All of them run when it begins.
 class hogs {
  public:
   hogs(weft::runtime& rt, int n) {
-    for (int i = 0; i < n; ++i) all_.push_back(rt.spawn([this] { spin_until(over_); }));
+    for (int i = 0; i < n; ++i)
+      all_.push_back(rt.spawn([this] {
+        started_.fetch_add(1);
+        spin_until(over_);
+      }));
+    support::until([&] { return started_.load() == n; });
   }
   ~hogs() {
     over_.store(true);
@@ -54,6 +59,7 @@ class hogs {
 
  private:
   atomic<bool> over_{false};
+  atomic<int> started_{0};
   std::vector<weft::join_handle<void>> all_;
 };
 

@@ -6,6 +6,7 @@
 
 #include <weft/weft.hpp>
 
+#include "support/order.hpp"
 #include "support/until.hpp"
 #include "support/watchdog.hpp"
 #include "support/worker_counts.hpp"
@@ -39,14 +40,6 @@ TEST(Priority, UrgentComesFirstAndBackgroundLast) {
   }
 }
 
-// The longest stretch of `order` without `other`.
-std::size_t longest_without(const std::string& order, char other) {
-  std::size_t longest = 0;
-  std::size_t run = 0;
-  for (const char c : order) longest = std::max(longest, run = c == other ? 0 : run + 1);
-  return longest;
-}
-
 // req: KC-4
 TEST(Priority, UrgentTasksThatNeverEndDoNotStarveTheOthers) {
   support::watchdog guard(60s, "a flood of urgent tasks");
@@ -71,7 +64,7 @@ TEST(Priority, UrgentTasksThatNeverEndDoNotStarveTheOthers) {
     over = true;
     for (auto& t : flood) t.join();
   });
-  EXPECT_LE(longest_without(order.substr(order.find('n'), order.rfind('n') - order.find('n')), 'n'), 16u);
+  EXPECT_LE(support::longest_without(order.substr(order.find('n'), order.rfind('n') - order.find('n')), 'n'), 16u);
 }
 
 // req: KC-4

@@ -8,6 +8,7 @@
 #include <weft/weft.hpp>
 
 #include "sched/scheduler.hpp"
+#include "support/order.hpp"
 #include "support/until.hpp"
 #include "support/watchdog.hpp"
 
@@ -28,14 +29,6 @@ struct waiter {
     who.unpark();
   }
 };
-
-// The longest stretch of `order` without `other`.
-std::size_t longest_without(const std::string& order, char other) {
-  std::size_t longest = 0;
-  std::size_t run = 0;
-  for (const char c : order) longest = std::max(longest, run = c == other ? 0 : run + 1);
-  return longest;
-}
 
 // req: BZ-1
 TEST(Slot, TheTaskWokenLastRunsNextButAtMostThreeInARowBeforeTheRing) {
@@ -80,7 +73,7 @@ TEST(Slot, TheTaskWokenLastRunsNextButAtMostThreeInARowBeforeTheRing) {
     ring.join();
   });
   EXPECT_EQ(std::count(order.begin(), order.end(), 'a'), 300);
-  EXPECT_EQ(longest_without(order, '.'), 3u) << order.substr(0, 200);
+  EXPECT_EQ(support::longest_without(order, '.'), 3u) << order.substr(0, 200);
 }
 
 // req: BZ-1

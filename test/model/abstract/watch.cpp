@@ -10,7 +10,5 @@ base::time_ns scheduler::watch_from(worker&) noexcept { return base::never_ns; }
 bool scheduler::stop_watching(worker&) noexcept { return false; }
 void scheduler::hand_on_watch() noexcept {}
 void scheduler::wake_for_timers() noexcept {}
-void scheduler::ask_for_caches() noexcept {}
-void scheduler::trim() noexcept {}
 
 }  // namespace weft::inline v1::sched

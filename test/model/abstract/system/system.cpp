@@ -6,6 +6,7 @@
 #include "context/stack.hpp"
 #include "explore/thread.hpp"
 #include "sched/environment.hpp"
+#include "sched/os_thread.hpp"
 #include "sched/scheduler.hpp"
 #include "task/record_pool.hpp"
 

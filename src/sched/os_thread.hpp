@@ -1,0 +1,12 @@
+// What the operating system knows of a thread.
+#pragma once
+
+namespace weft::inline v1::sched {
+
+[[nodiscard]] int this_thread_id() noexcept;  // the kernel's
+void pin_this_thread(int nth) noexcept;  // to the n-th processor it may use, counted around; without effect if refused
+// Whether that thread of this process waits for something that may take long. Not if it runs, waits for a processor, or is held up in
+// the kernel's own work, a disk or a page fault: threads that fill memory wait for each other there, and more of them make it worse.
+[[nodiscard]] bool sleeps_in_kernel(int thread_id) noexcept;
+
+}  // namespace weft::inline v1::sched
