@@ -81,6 +81,12 @@ class stack_pool {
   // A stack of at least `size` (which check_size accepts); nullptr when none can be had.
   [[nodiscard]] stack* acquire(std::size_t size) noexcept;
   [[nodiscard]] stack* acquire() noexcept { return acquire(default_size_); }
+  // The same, and whether another stack was handed out at that very moment: if none was and none could be had, none will come back.
+  struct attempt {
+    stack* got;
+    bool others_out;
+  };
+  [[nodiscard]] attempt try_acquire(std::size_t size) noexcept;
   // Keeps its pages: the next acquire of that size gets it. Not from the stack itself.
   void release(stack* s) noexcept;
 
@@ -107,7 +113,7 @@ class stack_pool {
 
  private:
   [[nodiscard]] shelf& shelf_of(std::size_t size) const noexcept;
-  [[nodiscard]] stack* take(shelf& from, std::size_t count) noexcept;
+  [[nodiscard]] attempt take(shelf& from, std::size_t count) noexcept;
 
   std::size_t default_size_;
   std::size_t cache_bytes_;

@@ -47,21 +47,24 @@ stack_pool::~stack_pool() {
 
 shelf& stack_pool::shelf_of(std::size_t size) const noexcept { return shelves_[class_of(size)]; }
 
-stack* stack_pool::take(shelf& from, std::size_t count) noexcept {
+stack_pool::attempt stack_pool::take(shelf& from, std::size_t count) noexcept {
   // Counted before they are had, so that max_stacks holds at every moment.
-  const std::size_t before = in_use_.fetch_add(count, base::relaxed);
+  // Acquire. Mirrors: the release in release_batch(): whoever counts a stack as returned finds it on its shelf.
+  const std::size_t before = in_use_.fetch_add(count, base::acquire);
   const std::size_t allowed = before >= max_stacks_ ? 0 : std::min(count, max_stacks_ - before);
   const shelf::taken got = allowed == 0 ? shelf::taken{nullptr, 0} : from.take(allowed);
   if (got.count < count) in_use_.fetch_sub(count - got.count, base::relaxed);
-  return got.chain;
+  return {got.chain, before != 0};
 }
 
-stack* stack_pool::acquire(std::size_t size) noexcept {
+stack_pool::attempt stack_pool::try_acquire(std::size_t size) noexcept {
   base::require(size >= 1 && size <= largest_stack, "stack_pool::acquire: a size that check_size refuses");
   return take(shelf_of(size), 1);
 }
 
-stack* stack_pool::acquire_batch(std::size_t count) noexcept { return take(shelf_of(default_size_), count); }
+stack* stack_pool::acquire(std::size_t size) noexcept { return try_acquire(size).got; }
+
+stack* stack_pool::acquire_batch(std::size_t count) noexcept { return take(shelf_of(default_size_), count).got; }
 
 void stack_pool::release(stack* s) noexcept {
   s->next = nullptr;
@@ -82,7 +85,7 @@ void stack_pool::release_batch(stack* chain) noexcept {
     }
     stack* following = last->next;
     shelf_of(chain->size).put_warm(chain, last, count);
-    in_use_.fetch_sub(count, base::relaxed);
+    in_use_.fetch_sub(count, base::release);  // after it is on its shelf. Mirrors: the acquire in take().
     chain = following;
   }
 }

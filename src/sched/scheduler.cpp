@@ -228,17 +228,18 @@ void scheduler::end_task(record* t, task::phase how) noexcept {
 // While somebody starves, workers keep no stacks for themselves (keep_or_share), so that a free one is not overlooked.
 void scheduler::starve(worker& on, record* t) noexcept {
   on.stacks_.drain();
-  if (stacks_.in_use() == 0) {
-    context::stack* last_try = stacks_.acquire(t->stack_size != 0 ? t->stack_size : stacks_.default_size());
-    if (last_try == nullptr && stacks_.in_use() == 0) {
-      t->ops->fail(t->body, std::make_exception_ptr(std::bad_alloc()));
-      end_task(t, task::phase::done);
-      leave_lane(t);
-      drop_reference(t);
-      on.counters().finished.add_published();
-      return;
-    }
-    if (last_try != nullptr) stacks_.release(last_try);
+  const auto last_try = stacks_.try_acquire(t->stack_size != 0 ? t->stack_size : stacks_.default_size());
+  if (last_try.got != nullptr) {
+    on.attach(t, last_try.got);
+    return on.queue(t);
+  }
+  if (!last_try.others_out) {
+    t->ops->fail(t->body, std::make_exception_ptr(std::bad_alloc()));
+    end_task(t, task::phase::done);
+    leave_lane(t);
+    drop_reference(t);
+    on.counters().finished.add_published();
+    return;
   }
   // Its turn is for somebody who may hold the stack it waits for.
   if ((t->extras & task::on_lane) != 0) hand_on_turn(*t->dispatcher);

@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <random>
 #include <set>
@@ -111,6 +112,36 @@ TEST(StackPool, says_nullptr_at_its_limit_and_goes_on_when_one_comes_back) {
   ASSERT_NE(d, nullptr);
   EXPECT_EQ(d->next, nullptr);
   for (stack* s : {a, c, d}) pool.release(s);
+}
+
+// req: CC-14 W-9
+TEST(StackPool, whoever_gets_none_learns_whether_one_may_come_back) {
+  stack_pool pool({.max_stacks = 1});
+  const stack_pool::attempt first = pool.try_acquire(default_stack);
+  ASSERT_NE(first.got, nullptr);
+  EXPECT_FALSE(first.others_out);
+  const stack_pool::attempt second = pool.try_acquire(default_stack);
+  EXPECT_EQ(second.got, nullptr);
+  EXPECT_TRUE(second.others_out);
+  pool.release(first.got);
+  // However quickly it comes and goes: there is one, so that nobody is told there will be none.
+  std::atomic<bool> stop{false};
+  const auto come_and_go = [&] {
+    while (!stop.load())
+      if (stack* s = pool.acquire()) pool.release(s);
+  };
+  std::thread other(come_and_go);
+  int missed = 0;
+  for (int i = 0; i < 200'000; ++i) {
+    const stack_pool::attempt a = pool.try_acquire(default_stack);
+    if (a.got != nullptr)
+      pool.release(a.got);
+    else if (!a.others_out)
+      ++missed;
+  }
+  stop.store(true);
+  other.join();
+  EXPECT_EQ(missed, 0);
 }
 
 TEST(StackPool, successive_stacks_start_in_different_cache_sets_and_leave_half_a_page) {
@@ -296,6 +327,7 @@ TEST(StackPool, says_nullptr_while_there_is_no_memory_and_recovers) {
   stack_pool pool;
   failing_memory::fail_all_maps = true;
   EXPECT_EQ(pool.acquire(), nullptr);
+  EXPECT_FALSE(pool.try_acquire(default_stack).others_out) << "none will come back";
   EXPECT_EQ(pool.acquire_batch(32), nullptr);
   EXPECT_EQ(pool.in_use(), 0u);
   failing_memory::fail_all_maps = false;

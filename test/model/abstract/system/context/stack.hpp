@@ -35,7 +35,11 @@ class stack_pool {
   [[nodiscard]] static std::size_t check_size(std::size_t) noexcept { return default_stack; }
   [[nodiscard]] static stack* acquire(std::size_t = default_stack) noexcept;  // system.cpp
   static void release(stack* s) noexcept;
-  [[nodiscard]] std::size_t in_use() const noexcept { return 1; }
+  struct attempt {
+    stack* got;
+    bool others_out;
+  };
+  [[nodiscard]] static attempt try_acquire(std::size_t size) noexcept { return {acquire(size), true}; }
   std::size_t trim() noexcept { return 0; }
   void leak() noexcept {}
   [[nodiscard]] std::size_t default_size() const noexcept { return default_stack; }
