@@ -20,6 +20,7 @@ function(weft_library name)
     target_sources(${name} PRIVATE ${PROJECT_BINARY_DIR}/no_sources.cpp)
   endif()
   weft_own(${name})
+  set_target_properties(${name} PROPERTIES UNITY_BUILD ${WEFT_UNITY} UNITY_BUILD_BATCH_SIZE 20)
   target_compile_features(${name} PUBLIC cxx_std_20)
   target_include_directories(${name}
     PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>

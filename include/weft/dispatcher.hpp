@@ -28,7 +28,7 @@ class WEFT_API dispatcher {
   [[nodiscard]] static dispatcher io() noexcept;
   // At most `tasks` at a time, in the order in which they became runnable. Throws std::invalid_argument for 0.
   [[nodiscard]] static dispatcher custom(std::size_t tasks);
-  // One at a time, in that order: what its tasks do between two suspension points excludes each other.
+  // One at a time, in that order: what its tasks do between two suspension points excludes each other. Not always on the same thread.
   [[nodiscard]] static dispatcher single() { return custom(1); }
   // A task spawned on it starts at once, in place of its spawner, which goes on when it suspends for the first time or ends, perhaps on
   // another thread: such a spawn is a suspension point. From then on the task is as on the default one.
@@ -68,22 +68,25 @@ class WEFT_API visit {
   visit& operator=(const visit&) = delete;
 
  private:
+  void leave() noexcept;
   sched::lane* to_ = nullptr;
   sched::lane* before_ = nullptr;
 };
 
 }  // namespace detail
 
-// Moves the running task to that dispatcher, calls f, and moves it back, also when f throws. Moving may wait for a turn; it is not
-// a cancellation point. Needs a task (usage_error).
+// Moves the running task to that dispatcher, calls f, and moves it back, also when f throws. The turn that it had on another dispatcher
+// goes to somebody else meanwhile. The way in is a cancellation point: f is not called then; but a turn that it waits for it has to wait
+// for. Needs a task (usage_error).
 template <std::invocable F>
 decltype(auto) with(const dispatcher& d, F&& f, std::source_location where = std::source_location::current()) {
   const detail::visit there(d, where);
   return std::invoke(std::forward<F>(f));
 }
 
-// Calls f, which may block its thread: other tasks go on meanwhile. A cancellation of this task does not interrupt f; it is seen at the
-// next cancellation point. From an outside thread: just calls f.
+// Calls f, which may block its thread: other tasks go on meanwhile, if the pool may grow (runtime_options::elastic, stealing). A
+// cancellation point before it calls f; later ones do not interrupt f. Like with(), which it is, it gives a turn of single() or
+// custom() back for that time. From an outside thread: just calls f.
 template <std::invocable F>
 decltype(auto) blocking(F&& f, std::source_location where = std::source_location::current()) {
   if (detail::running_task() == nullptr) return std::invoke(std::forward<F>(f));

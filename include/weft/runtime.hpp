@@ -1,6 +1,7 @@
 // The runtime, and what every program starts with: run, spawn, attributes, options.
 #pragma once
 
+#include <chrono>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -42,7 +43,8 @@ struct runtime_options {
   // More workers while some are stuck in a task that computes or blocks, and work waits: to twice `workers` that use a processor,
   // and to max_workers with those that are blocked. Without stealing there are never more.
   bool elastic = true;
-  std::size_t max_workers = 512;
+  std::size_t max_workers = 512;  // less than `workers` counts as that
+  std::chrono::nanoseconds keep_alive = std::chrono::milliseconds(50);  // how long one of them stays that finds nothing to do
   std::size_t io_tasks = 0;  // tasks on dispatcher::io() at a time; 0: 64, or the number of workers if that is more
   std::size_t leave_cores_free = 0;  // with workers = 0: so many fewer than the machine offers, but at least one
   bool pin_workers = false;  // each of `workers` to one processor
@@ -56,14 +58,19 @@ struct runtime_statistics {
                 overflow_batches = 0, parks = 0, wakes = 0, sleeps = 0;
 };
 
-// How the pool has grown, and why it has not, look by look of the monitor.
+// How the pool has grown, and why it has not, look by look of the monitor. Pressure is the number of tasks that wait in queues; it is
+// read without stopping anybody, so that it may be below zero for a moment.
 struct elastic_statistics {
   std::size_t workers = 0;  // now
-  std::uint64_t samples = 0, positive_pressure = 0, negative_pressure = 0, longest_negative_streak = 0;
-  std::uint64_t no_work = 0, nonpositive_pressure = 0, idle_capacity = 0, not_stuck = 0,
-                at_limit = 0;  // it did not grow
-  std::uint64_t gate_passes = 0;  // it should
-  std::uint64_t grown = 0, failed = 0, retired = 0;  // workers
+  std::uint64_t samples = 0;  // looks; each counts as one of the next five, or as one of gate_passes
+  std::uint64_t no_work = 0;  // nothing waits
+  std::uint64_t nonpositive_pressure = 0;  // nor does it by the numbers
+  std::uint64_t idle_capacity = 0;  // a worker has nothing to do
+  std::uint64_t not_stuck = 0;  // all get on
+  std::uint64_t at_limit = 0;  // twice as many as `workers` compute, or there are max_workers
+  std::uint64_t gate_passes = 0;  // it is to grow
+  std::uint64_t grown = 0, failed = 0, retired = 0;  // workers that came, could not be had, and left again
+  std::uint64_t positive_pressure = 0, negative_pressure = 0, longest_negative_streak = 0;  // looks
 };
 
 namespace detail {

@@ -45,8 +45,6 @@ void monitor::stop() noexcept {
   if (thread_.joinable()) thread_.join();
 }
 
-void monitor::leave_to_parent() noexcept { [[maybe_unused]] auto* lost = new base::thread(std::move(thread_)); }
-
 void monitor::hurry() noexcept {
   // relaxed: the monitor looks at everything anew, and what it needs to see was fenced by the caller.
   if (state_.exchange(awake, base::relaxed) != awake) base::futex_wake(&state_, 1);
@@ -54,6 +52,7 @@ void monitor::hurry() noexcept {
 
 void monitor::run() noexcept {
   (void)::pthread_setname_np(::pthread_self(), "weft-monitor");
+  sleep_precisely();
   while (!scheduler_.stopping()) {
     if (!look(base::now()))
       rest();
@@ -106,7 +105,7 @@ bool monitor::look(base::time_ns now) noexcept {
   const bool too_many = elasticity_.has_too_many(members_, 0);
   // Not at once: whoever works every millisecond should not have to wake it each time.
   const bool backs_off = !too_many && now - idle_since_ >= back_off_after;
-  nap_ = backs_off ? std::min(2 * nap_, longest_idle_nap) : longest_nap;
+  nap_ = backs_off ? std::min(2 * nap_, longest_idle_nap) : shortest_nap;
   if (now - idle_since_ < rest_after || too_many) return true;
   // A record in a sleeper's cache would keep the slab it is from.
   if (!asked_for_caches_) {
@@ -222,8 +221,8 @@ void monitor::grow(std::size_t by, const pool_sample& s, base::time_ns now) noex
                  added < by ? " (no more threads to be had)" : "");
   if (s.workers + added < elasticity_.limit() || told_limit_) return;
   told_limit_ = true;
-  std::fprintf(stderr, "weft: %zu workers, %zu of them blocked: that is the limit (runtime_options::max_workers)\n",
-               s.workers + added, s.blocked);
+  std::fprintf(stderr, "weft: the pool has grown to %zu workers, its limit (runtime_options::max_workers)\n",
+               s.workers + added);
 }
 
 // Those beyond the pool's size, one at a look, once they have slept for a while.
@@ -238,7 +237,7 @@ void monitor::retire_sleepers(base::time_ns now, std::size_t blocked) noexcept {
     if (w->state() != worker_state::sleep || sleeps != seen.sleeps) {
       seen.sleeps = sleeps;
       seen.asleep_since = now;
-    } else if (now - seen.asleep_since >= retire_after && !w->is_leaving()) {
+    } else if (now - seen.asleep_since >= scheduler_.options().keep_alive && !w->is_leaving()) {
       last = w;
     }
   }

@@ -31,10 +31,9 @@ class worker;
 class monitor {
  public:
   static constexpr base::time_ns shortest_nap = 250'000;
-  static constexpr base::time_ns longest_nap = 500'000;  // so that a stuck worker is noticed within a millisecond
+  static constexpr base::time_ns longest_nap = 400'000;  // so that a stuck worker is noticed within a millisecond
   static constexpr base::time_ns longest_idle_nap = 32'000'000;
   static constexpr base::time_ns stuck_after = 200'000;
-  static constexpr base::time_ns retire_after = 50'000'000;  // of sleep, for workers beyond the pool's size
   static constexpr base::time_ns back_off_after = 5'000'000;  // of idleness
   static constexpr base::time_ns rest_after = 100'000'000;
 
@@ -42,7 +41,6 @@ class monitor {
 
   void start();  // throws std::system_error
   void stop() noexcept;  // the scheduler is stopping; joins
-  void leave_to_parent() noexcept;  // in the child of a fork
 
   // A worker has left the idle set (M1).
   void ensure_awake() noexcept {

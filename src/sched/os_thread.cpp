@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sched.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -24,6 +25,8 @@ void pin_this_thread(int nth) noexcept {
     return;
   }
 }
+
+void sleep_precisely() noexcept { (void)::prctl(PR_SET_TIMERSLACK, 1UL); }
 
 // The third word of /proc/self/task/N/stat, behind the name in brackets, which may hold anything.
 bool sleeps_in_kernel(int thread_id) noexcept {

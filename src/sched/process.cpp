@@ -1,6 +1,8 @@
 // What a runtime needs of the process around it: threads that start, forks that are noticed.
 #include <pthread.h>
 
+#include <system_error>
+
 #include "sched/scheduler.hpp"
 
 namespace weft::inline v1::sched {
@@ -23,7 +25,11 @@ void leak(Pointer& p) noexcept {
   [[maybe_unused]] auto* lost = p.release();
 }
 
-base::thread start_std_thread(std::function<void()> body) { return base::thread(std::move(body)); }
+base::thread start_std_thread(std::function<void()> body) try {
+  return base::thread(std::move(body));
+} catch (const std::system_error& e) {
+  throw std::system_error(e.code(), "weft: no thread could be started (ulimit -u and the cgroup's pids.max limit them)");
+}
 
 }  // namespace
 
@@ -40,7 +46,7 @@ bool scheduler::is_forked_child() const noexcept { return generation.load(base::
 // The child of a fork leaves the scope of a runtime. Its threads and the tasks on them exist only in the parent: nothing can
 // be joined, and stacks may be in use by frames that will never return. Everything is left as it is.
 void scheduler::leave_to_parent() noexcept {
-  monitor_.leave_to_parent();
+  leak(monitor_);
   for (auto& w : workers_) leak(w);
   stacks_.leak();
   leak(records_);

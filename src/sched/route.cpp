@@ -44,7 +44,7 @@ void scheduler::find_replacement() noexcept {
   if (idle_.sleeping() + idle_.searching() != 0)
     notify();
   else
-    monitor_.hurry();
+    monitor_->hurry();
 }
 
 }  // namespace weft::inline v1::sched

@@ -29,6 +29,8 @@ sched::scheduler_options checked(const runtime_options& o) {
     refuse("steal_scan", o.steal_scan, "at least 1; to switch stealing off set `stealing` to false");
   if (o.elastic && (o.max_workers == 0 || o.max_workers > sched::most_workers))
     refuse("max_workers", o.max_workers, "1 to 4096");
+  if (o.keep_alive.count() < 0)
+    throw std::invalid_argument("weft: runtime_options::keep_alive is negative; 0 sends a worker away at once");
   if (o.max_stacks == 0) refuse("max_stacks", o.max_stacks, "at least 1");
   sched::scheduler_options s;
   s.workers = o.workers;
@@ -47,6 +49,7 @@ sched::scheduler_options checked(const runtime_options& o) {
   s.io_tasks = o.io_tasks != 0 ? o.io_tasks : std::max<std::size_t>(s.workers, 64);
   s.pinned = o.pin_workers;
   s.max_workers = o.max_workers;
+  s.keep_alive = o.keep_alive.count();
   s.verbose = sched::flag_from_environment("WEFT_VERBOSE");
   s.on_unhandled = o.on_unhandled_exception;
   return s;

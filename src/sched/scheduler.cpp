@@ -59,14 +59,14 @@ scheduler::scheduler(scheduler_options options)
       worker_pointers_(options_.max_workers),
       fork_generation_(fork_generation()),
       live_workers_(options_.workers),
-      monitor_(*this, options_.workers, options_.max_workers, options_.queue_capacity) {
+      monitor_(std::make_unique<monitor>(*this, options_.workers, options_.max_workers, options_.queue_capacity)) {
   try {
     context::install_overflow_reporter(&describe_task, &advise_task);
     for (std::size_t i = 0; i < options_.workers; ++i) make_worker();
     records_->on_unhandled = options_.on_unhandled;
     records_->fork_generation = fork_generation_;
     for (worker* w : workers()) w->start();
-    if (options_.monitored) monitor_.start();
+    if (options_.monitored) monitor_->start();
   } catch (...) {
     stop_workers();
     workers_.clear();
@@ -88,7 +88,7 @@ scheduler::~scheduler() {
 
 void scheduler::stop_workers() noexcept {
   stopping_.store(true, base::seq_cst);
-  monitor_.stop();  // from here on the set of workers stays as it is
+  monitor_->stop();  // from here on the set of workers stays as it is
   for (worker* w : workers()) w->wake();
   for (worker* w : workers()) w->join();
 }
@@ -184,11 +184,23 @@ void scheduler::inject_elsewhere(worker& from, record* t) noexcept {
   inject_to(to == static_cast<std::uint32_t>(from.id()) ? to + 1 : to, t);
 }
 
+// Of a worker that will come to it soon; else of one that will come to it at all.
+std::uint32_t scheduler::choose_inbox(std::uint32_t first) const noexcept {
+  const auto n = static_cast<std::uint32_t>(worker_count());
+  first %= n;
+  std::uint32_t stuck = n;
+  for (std::uint32_t i = first; i < first + n; ++i) {
+    const worker& w = *worker_pointers_[i % n];
+    if (w.is_leaving()) continue;
+    if (!w.is_stuck()) return i % n;
+    if (stuck == n) stuck = i % n;
+  }
+  return stuck != n ? stuck : first;
+}
+
 void scheduler::inject_to(std::uint32_t first_choice, record* t) noexcept {
   const guest inside(*this);
-  const auto n = static_cast<std::uint32_t>(worker_count());
-  std::uint32_t to = first_choice % n;
-  for (std::uint32_t i = 0; i < n && !worker_pointers_[to]->is_receptive(); ++i) to = (to + 1) % n;
+  const std::uint32_t to = choose_inbox(first_choice);
   WEFT_LOG(inbox, "task %s to the inbox of worker %u", task::label(*t).text, to);
   worker& chosen = *worker_pointers_[to];
   chosen.push_inbox(t);

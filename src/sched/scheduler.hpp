@@ -51,6 +51,7 @@ struct scheduler_options {
   bool pinned = false;
   std::size_t io_tasks = 64;
   std::size_t max_workers = 512;
+  base::time_ns keep_alive = 50'000'000;  // of sleep, for workers beyond the pool's size
   bool monitored = true;  // false: model tests of something else
   bool verbose = false;
   std::function<void(std::string_view task, std::exception_ptr error)> on_unhandled;
@@ -108,6 +109,7 @@ class scheduler {
   void inject(record* t) noexcept;
   void inject_elsewhere(worker& from, record* t) noexcept;
   void inject_to(std::uint32_t first_choice, record* t) noexcept;
+  [[nodiscard]] std::uint32_t choose_inbox(std::uint32_t first) const noexcept;
   void take_overflow(worker& from, chain<record>&& overflow) noexcept;
   void starve(worker& on, record* t) noexcept;
   [[nodiscard]] bool is_starving() const noexcept { return starved_count_.load(base::relaxed) != 0; }
@@ -127,7 +129,7 @@ class scheduler {
   [[nodiscard]] bool wants_caches() const noexcept { return is_starving() || caches_wanted_.load(base::relaxed); }
   void trim() noexcept;
   void tell_if_quiet() noexcept;
-  void left_idle() noexcept { monitor_.ensure_awake(); }
+  void left_idle() noexcept { monitor_->ensure_awake(); }
   void worker_died(worker& w) noexcept;
   [[noreturn]] static void refuse_forked_return() noexcept;
 
@@ -151,7 +153,7 @@ class scheduler {
     return global_.size() + urgent_.size() + background_.size();
   }
   [[nodiscard]] bool is_elastic() const noexcept { return options_.max_workers > options_.workers; }
-  [[nodiscard]] const elasticity& growth() const noexcept { return monitor_.growth(); }
+  [[nodiscard]] const elasticity& growth() const noexcept { return monitor_->growth(); }
   [[nodiscard]] bool add_worker() noexcept;
   [[nodiscard]] const scheduler_options& options() const noexcept { return options_; }
   [[nodiscard]] std::uint64_t spawned_from_outside() const noexcept {
@@ -226,7 +228,7 @@ class scheduler {
   base::atomic<base::time_ns> starved_at_{0};  // when one was last put there
   base::atomic<bool> caches_wanted_{false};
 
-  monitor monitor_;
+  std::unique_ptr<monitor> monitor_;
 };
 
 // An exception that nobody will take: calls the runtime's handler, or ends the process with the task's name. One that was

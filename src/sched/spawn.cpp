@@ -10,7 +10,7 @@
 namespace weft::inline v1::detail {
 namespace {
 
-task::record* as_record(task_head* t) noexcept { return static_cast<task::record*>(t); }
+using task::as_record;
 
 // The worker we run on, if it belongs to that runtime: then the task goes to its own queue.
 sched::worker* inside(const sched::scheduler& s) noexcept {

@@ -11,6 +11,8 @@ namespace {
 
 // After this many tasks from the LIFO slot in a row the ring gets its turn (BZ-1).
 constexpr std::uint8_t slot_runs_limit = 3;
+// Turns of woken tasks, each with those that the slot brought, after which a fresh one has its own.
+constexpr std::uint8_t most_passed_over = 4;
 // Suspension points a task may pass without parking before it goes to the tail (BZ-6).
 constexpr std::int32_t budget_per_slice = 128;
 // About what it takes until a sleeping thread runs.
@@ -178,6 +180,21 @@ record* worker::from_urgent() noexcept {
 
 record* worker::from_background() noexcept { return scheduler_.background().take_share(1, 1).pop_front(); }
 
+// Fresh tasks come after woken ones, which may soon give back what they hold, but not for ever after: somebody waits for what they
+// will do. The newest, because the oldest would open a fork tree at its root; that one has its turn at a tick.
+inline record* worker::overdue_fresh() noexcept {
+  if (passed_over_ < most_passed_over) [[likely]] {
+    ++passed_over_;
+    return nullptr;
+  }
+  return newest_fresh();
+}
+
+inline record* worker::newest_fresh() noexcept {
+  passed_over_ = 0;
+  return fresh_.pop();
+}
+
 // What can run without touching any lock or the system: for a task that parks with an object's lock held.
 record* worker::next_quick() noexcept {
   if (drain_requested_.load(base::relaxed) || scheduler_.urgent().size() != 0) [[unlikely]]
@@ -187,12 +204,9 @@ record* worker::next_quick() noexcept {
     ++slot_runs_;
   } else {
     slot_runs_ = 0;
-    t = woken_.pop();
-    if (t != nullptr)
-      prefetch_behind(woken_);
-    else
-      t = slot_.take();
-    if (t == nullptr && stacks_.size() != 0) t = fresh_.pop();
+    if ((t = overdue_fresh()) == nullptr && (t = woken_.pop()) != nullptr) prefetch_behind(woken_);
+    if (t == nullptr) t = slot_.take();
+    if (t == nullptr && stacks_.size() != 0) t = newest_fresh();
     if (t == nullptr) return nullptr;
   }
   if (t->stack != nullptr || attach_cached(t)) [[likely]]
@@ -214,13 +228,14 @@ record* worker::next_local() noexcept {
       return t;
     }
   slot_runs_ = 0;
+  if (record* t = overdue_fresh()) return t;
   if (record* t = woken_.pop()) {
     prefetch_behind(woken_);
     return t;
   }
   if (record* t = slot_.take()) return t;
   if (record* t = from_inbox()) return t;
-  if (record* t = fresh_.pop()) return t;
+  if (record* t = newest_fresh()) return t;
   return from_global();
 }
 
@@ -233,13 +248,16 @@ record* worker::maintain() noexcept {
     stacks_.drain();
     scheduler_.retry_starved_if_due(now);
   }
-  // Rarely the oldest fresh task: each time a fork tree grows another branch at its root, whose stacks stay until it is done.
-  constexpr std::uint32_t oldest_fresh_every = 64;
+  // Not at every tick the oldest fresh task: each time a fork tree grows another branch at its root, whose stacks stay until it is
+  // done.
+  constexpr base::time_ns oldest_fresh_every = 1'000'000;
   constexpr std::uint32_t background_every = 16;
   if (++ticks_ % background_every == background_every - 1 && scheduler_.background().size() != 0)
     if (record* t = from_background()) return t;
-  if (ticks_ % oldest_fresh_every == 0)
+  if (now - oldest_started_ >= oldest_fresh_every) {
+    oldest_started_ = now;
     if (record* t = fresh_.steal()) return t;
+  }
   if (ticks_ % 2 == 0)
     if (record* t = from_inbox()) return t;
   if (record* t = from_global()) return t;

@@ -97,8 +97,6 @@ class alignas(base::cache_line) worker {
   void wake() noexcept { driver_->wake(); }
   void request_drain() noexcept { drain_requested_.store(true, base::release); }
   [[nodiscard]] bool is_leaving() const noexcept { return drain_requested_.load(base::relaxed); }
-  // Whether a task in its inbox is likely to be found soon.
-  [[nodiscard]] bool is_receptive() const noexcept { return !is_leaving() && !is_stuck(); }
   // For the monitor, at its last look.
   [[nodiscard]] bool is_stuck() const noexcept { return stuck_.load(base::relaxed); }
   // Approximate, and below zero for a moment while others take.
@@ -134,6 +132,8 @@ class alignas(base::cache_line) worker {
   // worker.cpp: queues and switches
   [[nodiscard]] record* next_local() noexcept;
   [[nodiscard]] record* next_quick() noexcept;
+  [[nodiscard]] record* overdue_fresh() noexcept;
+  [[nodiscard]] record* newest_fresh() noexcept;
   void queue_woken(record* t) noexcept;
   void queue_fresh(record* t) noexcept;
   [[gnu::cold]] void queue_openly(record* t) noexcept;
@@ -165,6 +165,7 @@ class alignas(base::cache_line) worker {
   departure left_;
   std::int32_t budget_ = 0;
   std::uint8_t slot_runs_ = 0;
+  std::uint8_t passed_over_ = 0;  // turns since a fresh task had one
   std::uint8_t urgent_runs_ = 0;
   base::atomic<std::uint8_t> gives_way_{0};  // 0 or task::on_lane
   base::atomic<bool> drain_requested_{false};
@@ -178,6 +179,7 @@ class alignas(base::cache_line) worker {
   const int id_;
   base::random random_;
   std::uint32_t ticks_ = 0;
+  base::time_ns oldest_started_ = 0;  // when the oldest fresh task last had its turn
   std::uint64_t next_id_ = 0;
   std::uint64_t last_id_ = 0;
 

@@ -138,6 +138,12 @@ static_assert(offsetof(record, exceptions) == 64 && offsetof(record, inline_body
 #pragma GCC diagnostic pop
 static_assert(sizeof(record) == record_size, "records are sized for a million parked tasks; see docs/performance.md");
 
+// What headers know only as a head.
+[[nodiscard]] inline record* as_record(detail::task_head* t) noexcept { return static_cast<record*>(t); }
+[[nodiscard]] inline const record* as_record(const detail::task_head* t) noexcept {
+  return static_cast<const record*>(t);
+}
+
 // INIT, RUNNABLE, RUNNING, PARKING, PARKED, DONE or CANCELLED.
 [[nodiscard]] const char* state_name(const record& t) noexcept;
 

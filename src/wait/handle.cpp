@@ -15,8 +15,7 @@ namespace weft::inline v1 {
 namespace detail {
 namespace {
 
-task::record* as_record(task_head* t) noexcept { return static_cast<task::record*>(t); }
-const task::record* as_record(const task_head* t) noexcept { return static_cast<const task::record*>(t); }
+using task::as_record;
 
 // Somebody else may join meanwhile and drop the last reference. The record is only memory then, which a cancelled waiter still
 // looks at (J2). Our own runtime keeps it; that of another may be gone, so one from outside holds a reference.

@@ -88,8 +88,10 @@ class arm_set {
     for (const entry* e = entries_; e != end_;) {
       waitable& w = *e->what;
       w.lock();
-      do e->what->unpublish(*e->where);
-      while (++e != end_ && !is_first(e));
+      do {
+        e->what->unpublish(*e->where);
+        ++e;
+      } while (e != end_ && !is_first(e));
       w.unlock();
     }
   }

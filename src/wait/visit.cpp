@@ -7,16 +7,23 @@
 namespace weft::inline v1::detail {
 
 visit::visit(const dispatcher& d, std::source_location where) {
-  if (running_task() == nullptr) throw_usage("weft::with moves the running task; there is none on this thread");
+  if (running_task() == nullptr)
+    throw_usage("weft::with moves the running task, and this thread runs none; use runtime::spawn({.on = d}, f)", where);
   wait::check_may_suspend(0, where);
+  wait::check_cancelled();
   sched::worker& w = *sched::this_worker();
   before_ = w.current()->dispatcher;
   to_ = w.owner().lane_of(d);
   if (to_ != nullptr) to_->add_reference();
   sched::scheduler::move_to(w, to_);
+  if (!wait::cancel_pending(*sched::this_worker()->current())) return;
+  leave();
+  wait::throw_cancelled();
 }
 
-visit::~visit() {
+visit::~visit() { leave(); }
+
+void visit::leave() noexcept {
   sched::worker* w = sched::this_worker();
   if (w == nullptr) return;  // in the child of a fork
   sched::scheduler::move_to(*w, before_);

@@ -42,8 +42,9 @@ constexpr int done = 42;
 constexpr int not_available = 43;
 
 // Two tasks on one worker switch to each other 100,000 times by yield, by park and wake, and by join.
+// Without stealing nobody takes anything from a worker that the system has put aside for a while.
 [[noreturn]] void switch_without_system_calls() {
-  weft::run({.workers = 1}, [] {
+  weft::run({.workers = 1, .stealing = false}, [] {
     base::atomic<int> turn{0};
     weft::task_ref main = weft::this_task::ref();
     auto warm_up = weft::spawn([] { weft::yield(); });

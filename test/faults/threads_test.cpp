@@ -1,6 +1,8 @@
 // Threads that cannot be had.
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <cstdint>
 #include <stdexcept>
 #include <string>
 #include <system_error>
@@ -93,6 +95,12 @@ TEST(Threads, a_pool_that_cannot_grow_tries_again) {
     support::until([&] { return rt->elasticity().failed != 0; });
     EXPECT_FALSE(ran.load());
     EXPECT_EQ(rt->elasticity().workers, 1u);
+    // Not at every look: that would keep a machine busy that has no more to give.
+    const std::uint64_t looks = rt->elasticity().samples, failures = rt->elasticity().failed;
+    const auto began = std::chrono::steady_clock::now();
+    support::until([&] { return rt->elasticity().samples >= looks + 200; });
+    const auto pauses = (std::chrono::steady_clock::now() - began) / 100ms;
+    EXPECT_LE(rt->elasticity().failed - failures, static_cast<std::uint64_t>(pauses) + 1);
     refuses.store(false);
     support::until([&] { return ran.load(); });
     over.store(true);

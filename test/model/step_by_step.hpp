@@ -39,9 +39,9 @@ struct step_by_step {
   void die(std::size_t i) noexcept { scheduler_.worker_died(at(i)); }
   // The monitor, until stop().
   void monitor() noexcept {
-    for (; !scheduler_.stopping(); scheduler_.monitor_.nap()) (void)scheduler_.monitor_.look(base::now());
+    for (; !scheduler_.stopping(); scheduler_.monitor_->nap()) (void)scheduler_.monitor_->look(base::now());
   }
-  void monitor_rests() noexcept { scheduler_.monitor_.rest(); }
+  void monitor_rests() noexcept { scheduler_.monitor_->rest(); }
   // A task that computes for ever.
   void keep_busy(std::size_t i, record* with) noexcept { at(i).current_.store(with, base::relaxed); }
   // As the worker itself or its tasks do.
@@ -57,7 +57,7 @@ struct step_by_step {
   void stop() noexcept {
     scheduler_.stopping_.store(true, base::seq_cst);
     base::fence_seq_cst();  // as in monitor::stop()
-    scheduler_.monitor_.hurry();
+    scheduler_.monitor_->hurry();
     for (worker* w : scheduler_.workers()) w->wake();
   }
 

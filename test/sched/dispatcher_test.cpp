@@ -299,6 +299,61 @@ TEST(Dispatcher, ACancelledTaskGivesItsTurnBack) {
   });
 }
 
+// The way in is a cancellation point, before the task goes and when it has its turn; the turn goes to the next.
+// req: BZ-8
+TEST(Dispatcher, ATaskThatIsCancelledOnTheWayInDoesNotCallWhatItCameFor) {
+  support::watchdog guard(60s, "a task cancelled while it waits for a turn");
+  for (const std::size_t workers : {2u, 4u}) {  // one of them is held
+    support::watched_runtime rt(workers);
+    rt->run([] {
+      const dispatcher one = dispatcher::single();
+      support::latch over(1);
+      atomic<int> waiting{0};
+      atomic<int> called{0};
+      auto holds = weft::spawn_on(one, [&] { over.hold(); });
+      std::vector<weft::join_handle<void>> others;
+      for (const bool at_once : {false, true})
+        others.push_back(weft::spawn([&, at_once] {
+          waiting.fetch_add(1);
+          if (at_once) weft::this_task::ref().cancel();
+          weft::with(one, [&] { called.fetch_add(1); });
+        }));
+      support::until([&] { return waiting.load() == 2; });
+      others[0].cancel();
+      over.count_down();
+      for (auto& t : others) EXPECT_THROW(t.join(), weft::task_cancelled);
+      holds.join();
+      EXPECT_EQ(called.load(), 0);
+      EXPECT_EQ(weft::spawn_on(one, [] { return 7; }).join(), 7);
+      EXPECT_EQ(weft::with(one, [] { return 8; }), 8) << "its turn was given back";
+    });
+  }
+}
+
+// In a destructor of what is being unwound, or under a shield, it is none.
+// req: BZ-8
+TEST(Dispatcher, ACancelledTaskMayStillBlockWhereItCannotBeInterrupted) {
+  support::watchdog guard(60s, "a destructor that blocks");
+  support::watched_runtime rt(2);
+  rt->run([] {
+    int flushed = 0;
+    struct file {
+      int& flushes;
+      ~file() {
+        weft::blocking([this] { ++flushes; });
+      }
+    };
+    auto t = weft::spawn([&] {
+      weft::this_task::ref().cancel();
+      weft::this_task::shielded([&] { weft::blocking([&] { ++flushed; }); });
+      const file f{flushed};
+      weft::this_task::check();
+    });
+    EXPECT_THROW(t.join(), weft::task_cancelled);
+    EXPECT_EQ(flushed, 2);
+  });
+}
+
 // Cancellation does not interrupt a blocking call; the next cancellation point sees it.
 // req: BZ-8
 TEST(Dispatcher, BlockingIsNotInterrupted) {

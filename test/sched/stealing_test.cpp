@@ -156,7 +156,7 @@ TEST(Stealing, ASearchLooksAtAFewRandomVictimsAndGivesUp) {
   // Nor does the monitor move anything: there is nobody to whom.
   support::until([&] {
     const auto everybody = rt.core().workers();
-    return std::none_of(everybody.begin(), everybody.end(), [](const auto* w) { return w->is_receptive(); });
+    return std::none_of(everybody.begin(), everybody.end(), [](const auto* w) { return !w->is_stuck(); });
   });
   for (std::size_t i = 0; i < workers; ++i) all.push_back(rt->spawn([] {}));  // one for each inbox
   preys_are_there.count_down();

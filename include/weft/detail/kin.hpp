@@ -18,10 +18,11 @@ class family {
   // The child has ended, result and all; the last thing that is known of it.
   virtual void ended(kin& child) noexcept = 0;
 
- protected:
-  family() = default;
   family(const family&) = delete;
   family& operator=(const family&) = delete;
+
+ protected:
+  family() = default;
   ~family() = default;
 };
 

@@ -73,6 +73,7 @@ namespace sched {
 thread_starter start_thread = [](std::function<void()> body) { return base::thread(std::move(body)); };
 int this_thread_id() noexcept { return 0; }
 void pin_this_thread(int) noexcept {}
+void sleep_precisely() noexcept {}
 bool sleeps_in_kernel(int) noexcept { return true; }
 std::uint32_t fork_generation() noexcept { return 0; }
 bool scheduler::is_forked_child() const noexcept { return false; }
