@@ -44,7 +44,8 @@ struct runtime_options {
   // and to max_workers with those that are blocked. Without stealing there are never more.
   bool elastic = true;
   std::size_t max_workers = 512;  // less than `workers` counts as that
-  std::chrono::nanoseconds keep_alive = std::chrono::milliseconds(50);  // how long one of them stays that finds nothing to do
+  std::chrono::nanoseconds keep_alive =
+      std::chrono::milliseconds(50);  // how long one of them stays that finds nothing to do
   std::size_t io_tasks = 0;  // tasks on dispatcher::io() at a time; 0: 64, or the number of workers if that is more
   std::size_t leave_cores_free = 0;  // with workers = 0: so many fewer than the machine offers, but at least one
   bool pin_workers = false;  // each of `workers` to one processor

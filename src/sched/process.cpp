@@ -28,7 +28,8 @@ void leak(Pointer& p) noexcept {
 base::thread start_std_thread(std::function<void()> body) try {
   return base::thread(std::move(body));
 } catch (const std::system_error& e) {
-  throw std::system_error(e.code(), "weft: no thread could be started (ulimit -u and the cgroup's pids.max limit them)");
+  throw std::system_error(e.code(),
+                          "weft: no thread could be started (ulimit -u and the cgroup's pids.max limit them)");
 }
 
 }  // namespace

@@ -8,7 +8,8 @@ namespace weft::inline v1::detail {
 
 visit::visit(const dispatcher& d, std::source_location where) {
   if (running_task() == nullptr)
-    throw_usage("weft::with moves the running task, and this thread runs none; use runtime::spawn({.on = d}, f)", where);
+    throw_usage("weft::with moves the running task, and this thread runs none; use runtime::spawn({.on = d}, f)",
+                where);
   wait::check_may_suspend(0, where);
   wait::check_cancelled();
   sched::worker& w = *sched::this_worker();
