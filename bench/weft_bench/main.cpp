@@ -176,6 +176,7 @@ Result trivial_tasks(u64 n) {
 Result runtime(const Args& a, const std::function<Result()>& body) {
   weft::runtime_options options;
   options.workers = static_cast<std::size_t>(a.workers);
+  options.elastic = a.workers != 1;  // where the peers have one thread, so have we
   workers = a.workers;
   return weft::run(options, [&] { return body(); });
 }

@@ -128,13 +128,19 @@ void monitor::look_at_workers(base::time_ns now) noexcept {
   retire_sleepers(now, s.blocked);
 }
 
+monitor::note& monitor::note_of(const worker& w) noexcept { return notes_[static_cast<std::size_t>(w.id())]; }
+
+// In another task than the last time, or in none.
+bool monitor::has_moved(const worker& w, const note& seen) noexcept {
+  return w.counters().dispatched.get() != seen.dispatched || w.current() == nullptr ||
+         w.state() != worker_state::active;
+}
+
 // In a task, for the threshold. Not one that is on its own stack, looking for work or memory, nor one that waits for a lock of ours:
 // another worker would only be in its way.
-bool monitor::is_stuck(const worker& w, note& seen, base::time_ns now) const noexcept {
-  const std::uint64_t dispatched = w.counters().dispatched.get();
-  if (w.state() != worker_state::active || w.current() == nullptr || w.waits_for_lock_.load(base::relaxed) ||
-      dispatched != seen.dispatched) {
-    seen.dispatched = dispatched;
+bool monitor::is_stuck(const worker& w, note& seen, base::time_ns now) noexcept {
+  if (has_moved(w, seen) || w.waits_for_lock_.load(base::relaxed)) {
+    seen.dispatched = w.counters().dispatched.get();
     seen.since = now;
     seen.is_blocked = false;
   }
@@ -146,43 +152,66 @@ pool_sample monitor::sample(base::time_ns now) noexcept {
   pool_sample s;
   s.workers = members_;
   s.idle = scheduler_.idle().sleeping() + scheduler_.idle().searching();
-  bool taken = false;
   bool waits = false;
   for (worker* w : scheduler_.workers()) {
-    note& seen = notes_[static_cast<std::size_t>(w->id())];
-    const bool stuck = is_stuck(*w, seen, now);
+    const bool stuck = is_stuck(*w, note_of(*w), now);
     w->set_stuck(stuck);
     if (stuck) ++s.stuck;
-  }
-  // Thieves reach everything but the slot, if there are any. Those who are busy look at the global queue now and then.
-  const bool only_slots = s.idle != 0 || s.stuck == s.workers;
-  for (worker* w : scheduler_.workers()) {
-    if (w->is_stuck() && scheduler_.stealing()) taken = take_over(*w, only_slots) || taken;
-    waits = waits || w->has_visible_work();
+    waits = waits || w->has_visible_work() || (stuck && !w->slot_.empty());
     s.pressure += w->queued();
   }
   const bool due = scheduler_.timer_due(now - overdue);
   const std::size_t shared = scheduler_.shared_work();
   s.pressure += static_cast<std::int64_t>(shared) + (due ? 1 : 0);
   s.work_waits = waits || due || shared != 0;
-  if (base::check<"monitor.tell">(taken || shared != 0 || (s.stuck != 0 && waits))) scheduler_.notify();
+  const bool some_stuck = s.stuck != 0;
+  const bool taken = look_behind_stuck(s, now);
+  if (base::check<"monitor.tell">(taken || shared != 0 || (some_stuck && waits))) scheduler_.notify();
   if (base::check<"monitor.timers">(due)) scheduler_.wake_for_timers();
-  for (worker* w : scheduler_.workers()) classify(*w, s, now);
   return s;
 }
 
-// A stuck worker uses a processor, or its thread is blocked. The kernel is asked only when that may decide something.
-void monitor::classify(const worker& w, pool_sample& s, base::time_ns now) noexcept {
-  note& seen = notes_[static_cast<std::size_t>(w.id())];
-  const bool stuck = now - seen.since >= stuck_after;
-  const base::time_ns ask_every = seen.is_blocked ? ask_sleeping_every : ask_running_every;
-  if (stuck && s.work_waits && s.idle == 0 && (seen.asked_at < seen.since || now - seen.asked_at >= ask_every)) {
-    seen.is_blocked = sleeps_in_kernel(w.thread_id());
-    seen.asked_at = now;
+// Tells in the sample what the stuck ones do, and takes over what lies behind them. True: there was something.
+bool monitor::look_behind_stuck(pool_sample& s, base::time_ns now) noexcept {
+  // Thieves reach everything but the slot, if there are any. Those who are busy look at the global queue now and then.
+  const bool only_slots = s.idle != 0 || s.stuck == s.workers;
+  bool taken = false;
+  for (worker* w : scheduler_.workers()) {
+    const bool held = classify(*w, s, now);
+    if (w->is_stuck() && scheduler_.stealing()) taken = take_over(*w, only_slots || !held) || taken;
   }
-  if (!(stuck && seen.is_blocked) && !w.gives_way()) return;
-  ++s.blocked;
-  if (stuck) --s.stuck;
+  return taken;
+}
+
+// A stuck worker uses a processor, or its thread is blocked: its task holds it. Or the system has put the thread aside; more threads
+// would only make that worse, and it will go on by itself. The kernel is asked only when that may decide something.
+bool monitor::classify(worker& w, pool_sample& s, base::time_ns now) noexcept {
+  note& seen = note_of(w);
+  const bool stuck = w.is_stuck();
+  bool held = stuck;
+  if (stuck && s.work_waits && s.idle == 0) {
+    const base::time_ns ask_every = seen.is_blocked ? ask_sleeping_every : ask_running_every;
+    if (seen.asked_at < seen.since || now - seen.asked_at >= ask_every) {
+      seen.is_blocked = sleeps_in_kernel(w.thread_id());
+      seen.asked_at = now;
+    }
+    // In this order: what the kernel says may be about something that it does since we looked.
+    held = (seen.is_blocked || computes(w, seen, now)) && !has_moved(w, seen);
+  }
+  const bool blocked = (held && seen.is_blocked) || w.gives_way();
+  if (blocked) ++s.blocked;
+  if (stuck && (blocked || !held)) --s.stuck;
+  return held;
+}
+
+// Most of the time since the last look at which it was stuck.
+bool monitor::computes(worker& w, note& seen, base::time_ns now) noexcept {
+  const base::time_ns used = processor_time(w.thread_);
+  const bool known = seen.timed_at >= seen.since;
+  const bool busy = 2 * (used - seen.processor_time) >= now - seen.timed_at;
+  seen.processor_time = used;
+  seen.timed_at = now;
+  return known && busy;
 }
 
 // What is queued on `from`, or only what is in its slot, to the global queue. True: there was something.
@@ -231,7 +260,7 @@ void monitor::retire_sleepers(base::time_ns now, std::size_t blocked) noexcept {
   const bool too_many = elasticity_.has_too_many(members_, blocked);
   worker* last = nullptr;
   for (worker* w : scheduler_.workers()) {
-    note& seen = notes_[static_cast<std::size_t>(w->id())];
+    note& seen = note_of(*w);
     const std::uint64_t sleeps = w->counters().sleeps.get();
     if (w->state() == worker_state::dead) w->join();
     if (w->state() != worker_state::sleep || sleeps != seen.sleeps) {

@@ -7,7 +7,8 @@
 //
 // M1. While a worker is awake the monitor is, or is being woken: a worker that leaves the idle set has a fence and then reads
 //     `state_`; the monitor that wants to rest stores it, has a fence and then counts the sleepers.   model/monitor, test monitor_*
-// M2. What lies in a stuck worker's slot, ring, inbox or fresh queue, and every timer that is due, is seen within two looks.
+// M2. What lies in a stuck worker's slot, ring, inbox or fresh queue, and every timer that is due, is seen within three looks. Only
+//     the slot of one that the system has put aside: that one goes on by itself.
 //     model/monitor, test sched/monitor_*
 // M3. Only the monitor makes the pool larger or smaller (until the scheduler stops it), so the set of workers needs no lock.
 #pragma once
@@ -63,6 +64,8 @@ class monitor {
     base::time_ns since = 0;  // that it was first seen
     bool is_blocked = false;  // meanwhile, in the kernel
     base::time_ns asked_at = 0;
+    base::time_ns processor_time = 0;  // at timed_at
+    base::time_ns timed_at = 0;
     std::uint64_t sleeps = 0;
     base::time_ns asleep_since = 0;
   };
@@ -71,8 +74,12 @@ class monitor {
   [[nodiscard]] bool look(base::time_ns now) noexcept;
   void look_at_workers(base::time_ns now) noexcept;
   [[nodiscard]] pool_sample sample(base::time_ns now) noexcept;
-  [[nodiscard]] bool is_stuck(const worker& w, note& seen, base::time_ns now) const noexcept;
-  void classify(const worker& w, pool_sample& s, base::time_ns now) noexcept;
+  [[nodiscard]] bool look_behind_stuck(pool_sample& s, base::time_ns now) noexcept;
+  [[nodiscard]] note& note_of(const worker& w) noexcept;
+  [[nodiscard]] static bool has_moved(const worker& w, const note& seen) noexcept;
+  [[nodiscard]] static bool is_stuck(const worker& w, note& seen, base::time_ns now) noexcept;
+  [[nodiscard]] bool classify(worker& w, pool_sample& s, base::time_ns now) noexcept;
+  [[nodiscard]] static bool computes(worker& w, note& seen, base::time_ns now) noexcept;
   [[nodiscard]] bool take_over(worker& from, bool only_slot) noexcept;
   void grow(std::size_t by, const pool_sample& s, base::time_ns now) noexcept;
   void retire_sleepers(base::time_ns now, std::size_t blocked) noexcept;

@@ -1,8 +1,10 @@
 #include "sched/os_thread.hpp"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <sched.h>
 #include <sys/prctl.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -24,6 +26,13 @@ void pin_this_thread(int nth) noexcept {
     (void)::sched_setaffinity(0, sizeof one, &one);
     return;
   }
+}
+
+base::time_ns processor_time(base::thread& of) noexcept {
+  clockid_t clock{};
+  timespec used{};
+  if (::pthread_getcpuclockid(of.native_handle(), &clock) != 0 || ::clock_gettime(clock, &used) != 0) return 0;
+  return used.tv_sec * base::time_ns{1'000'000'000} + used.tv_nsec;
 }
 
 void sleep_precisely() noexcept { (void)::prctl(PR_SET_TIMERSLACK, 1UL); }
