@@ -130,16 +130,16 @@ void monitor::look_at_workers(base::time_ns now) noexcept {
 
 monitor::note& monitor::note_of(const worker& w) noexcept { return notes_[static_cast<std::size_t>(w.id())]; }
 
-// In another task than the last time, or in none.
-bool monitor::has_moved(const worker& w, const note& seen) noexcept {
+// It is in another task than the last time, or in none: on its own stack, looking for work or memory. Or it waits for a lock of ours.
+// Another worker would only be in its way.
+bool monitor::gets_on(const worker& w, const note& seen) noexcept {
   return w.counters().dispatched.get() != seen.dispatched || w.current() == nullptr ||
-         w.state() != worker_state::active;
+         w.state() != worker_state::active || w.waits_for_lock_.load(base::relaxed);
 }
 
-// In a task, for the threshold. Not one that is on its own stack, looking for work or memory, nor one that waits for a lock of ours:
-// another worker would only be in its way.
+// In one task, for the threshold.
 bool monitor::is_stuck(const worker& w, note& seen, base::time_ns now) noexcept {
-  if (has_moved(w, seen) || w.waits_for_lock_.load(base::relaxed)) {
+  if (gets_on(w, seen)) {
     seen.dispatched = w.counters().dispatched.get();
     seen.since = now;
     seen.is_blocked = false;
@@ -196,7 +196,7 @@ bool monitor::classify(worker& w, pool_sample& s, base::time_ns now) noexcept {
       seen.asked_at = now;
     }
     // In this order: what the kernel says may be about something that it does since we looked.
-    held = (seen.is_blocked || computes(w, seen, now)) && !has_moved(w, seen);
+    held = (seen.is_blocked || computes(w, seen, now)) && !gets_on(w, seen);
   }
   const bool blocked = (held && seen.is_blocked) || w.gives_way();
   if (blocked) ++s.blocked;

@@ -76,7 +76,7 @@ class monitor {
   [[nodiscard]] pool_sample sample(base::time_ns now) noexcept;
   [[nodiscard]] bool look_behind_stuck(pool_sample& s, base::time_ns now) noexcept;
   [[nodiscard]] note& note_of(const worker& w) noexcept;
-  [[nodiscard]] static bool has_moved(const worker& w, const note& seen) noexcept;
+  [[nodiscard]] static bool gets_on(const worker& w, const note& seen) noexcept;
   [[nodiscard]] static bool is_stuck(const worker& w, note& seen, base::time_ns now) noexcept;
   [[nodiscard]] bool classify(worker& w, pool_sample& s, base::time_ns now) noexcept;
   [[nodiscard]] static bool computes(worker& w, note& seen, base::time_ns now) noexcept;
