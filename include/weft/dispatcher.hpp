@@ -77,7 +77,7 @@ class WEFT_API visit {
 
 // Moves the running task to that dispatcher, calls f, and moves it back, also when f throws. The turn that it had on another dispatcher
 // goes to somebody else meanwhile. The way in is a cancellation point: f is not called then; but a turn that it waits for it has to wait
-// for. Needs a task (usage_error).
+// for. In a destructor that runs without an exception, shield it (this_task::shielded). Needs a task (usage_error).
 template <std::invocable F>
 decltype(auto) with(const dispatcher& d, F&& f, std::source_location where = std::source_location::current()) {
   const detail::visit there(d, where);

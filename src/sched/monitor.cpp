@@ -7,7 +7,6 @@
 
 #include "base/clock.hpp"
 #include "base/log.hpp"
-#include "sched/os_thread.hpp"
 #include "sched/scheduler.hpp"
 
 namespace weft::inline v1::sched {
@@ -22,6 +21,8 @@ constexpr base::time_ns ask_running_every = 2'000'000;
 constexpr base::time_ns was_stopped_after = 100'000'000;
 // After a thread could not be had.
 constexpr base::time_ns growth_pause = 100'000'000;
+// Timer slack, in nanoseconds, of a thread whose naps are short.
+constexpr unsigned long precise = 1;
 // Of what is queued behind a stuck worker, at one look: a fork tree should stay where it is if it can.
 constexpr std::size_t most_taken = 32;
 
@@ -52,7 +53,7 @@ void monitor::hurry() noexcept {
 
 void monitor::run() noexcept {
   (void)::pthread_setname_np(::pthread_self(), "weft-monitor");
-  sleep_precisely();
+  usual_slack_ = set_timer_slack(precise);
   while (!scheduler_.stopping()) {
     if (!look(base::now()))
       rest();
@@ -101,10 +102,10 @@ bool monitor::look(base::time_ns now) noexcept {
     idle_since_ = now;
     for (worker* w : scheduler_.workers()) w->set_stuck(false);
   }
-  retire_sleepers(now, 0);
+  const bool one_leaves = retire_sleepers(now, 0);
   const bool too_many = elasticity_.has_too_many(members_, 0);
   // Not at once: whoever works every millisecond should not have to wake it each time.
-  const bool backs_off = !too_many && now - idle_since_ >= back_off_after;
+  const bool backs_off = !one_leaves && now - idle_since_ >= back_off_after;
   nap_ = backs_off ? std::min(2 * nap_, longest_idle_nap) : shortest_nap;
   if (now - idle_since_ < rest_after || too_many) return true;
   // A record in a sleeper's cache would keep the slab it is from.
@@ -125,7 +126,7 @@ void monitor::look_at_workers(base::time_ns now) noexcept {
   if (more != 0 && now >= no_growth_before_) grow(more, s, now);
   const bool something_to_watch = s.stuck + s.blocked != 0 || (s.work_waits && s.idle == 0);
   nap_ = something_to_watch ? shortest_nap : std::min(2 * nap_, longest_nap);
-  retire_sleepers(now, s.blocked);
+  (void)retire_sleepers(now, s.blocked);
 }
 
 monitor::note& monitor::note_of(const worker& w) noexcept { return notes_[static_cast<std::size_t>(w.id())]; }
@@ -142,7 +143,7 @@ bool monitor::is_stuck(const worker& w, note& seen, base::time_ns now) noexcept 
   if (gets_on(w, seen)) {
     seen.dispatched = w.counters().dispatched.get();
     seen.since = now;
-    seen.is_blocked = false;
+    seen.thread = thread_state::runs;
   }
   return now - seen.since >= stuck_after;
 }
@@ -171,7 +172,7 @@ pool_sample monitor::sample(base::time_ns now) noexcept {
   return s;
 }
 
-// Tells in the sample what the stuck ones do, and takes over what lies behind them. True: there was something.
+// Tells in the sample what the stuck ones do, and takes over what lies behind them and behind the dead. True: there was something.
 bool monitor::look_behind_stuck(pool_sample& s, base::time_ns now) noexcept {
   // Thieves reach everything but the slot, if there are any. Those who are busy look at the global queue now and then.
   const bool only_slots = s.idle != 0 || s.stuck == s.workers;
@@ -179,6 +180,8 @@ bool monitor::look_behind_stuck(pool_sample& s, base::time_ns now) noexcept {
   for (worker* w : scheduler_.workers()) {
     const bool held = classify(*w, s, now);
     if (w->is_stuck() && scheduler_.stealing()) taken = take_over(*w, only_slots || !held) || taken;
+    // What came to it while it left.
+    if (w->state() == worker_state::dead && w->has_visible_work()) taken = take_over(*w, false) || taken;
   }
   return taken;
 }
@@ -190,28 +193,28 @@ bool monitor::classify(worker& w, pool_sample& s, base::time_ns now) noexcept {
   const bool stuck = w.is_stuck();
   bool held = stuck;
   if (stuck && s.work_waits && s.idle == 0) {
-    const base::time_ns ask_every = seen.is_blocked ? ask_sleeping_every : ask_running_every;
+    const base::time_ns ask_every = seen.thread == thread_state::sleeps ? ask_sleeping_every : ask_running_every;
     if (seen.asked_at < seen.since || now - seen.asked_at >= ask_every) {
-      seen.is_blocked = sleeps_in_kernel(w.thread_id());
+      seen.thread = state_of_thread(w.thread_id());
       seen.asked_at = now;
     }
     // In this order: what the kernel says may be about something that it does since we looked.
-    held = (seen.is_blocked || computes(w, seen, now)) && !gets_on(w, seen);
+    held = (seen.thread != thread_state::runs || computes(w, seen, now)) && !gets_on(w, seen);
   }
-  const bool blocked = (held && seen.is_blocked) || w.gives_way();
+  const bool blocked = (held && seen.thread == thread_state::sleeps) || w.gives_way();
   if (blocked) ++s.blocked;
   if (stuck && (blocked || !held)) --s.stuck;
   return held;
 }
 
-// Most of the time since the last look at which it was stuck.
+// It has used a processor for the threshold since it was first found stuck, however long that took: it may be one of many.
 bool monitor::computes(worker& w, note& seen, base::time_ns now) noexcept {
   const base::time_ns used = processor_time(w.thread_);
-  const bool known = seen.timed_at >= seen.since;
-  const bool busy = 2 * (used - seen.processor_time) >= now - seen.timed_at;
-  seen.processor_time = used;
-  seen.timed_at = now;
-  return known && busy;
+  if (seen.timed_at < seen.since) {
+    seen.processor_time = used;
+    seen.timed_at = now;
+  }
+  return used - seen.processor_time >= stuck_after;
 }
 
 // What is queued on `from`, or only what is in its slot, to the global queue. True: there was something.
@@ -237,26 +240,29 @@ bool monitor::take_over(worker& from, bool only_slot) noexcept {
 
 void monitor::grow(std::size_t by, const pool_sample& s, base::time_ns now) noexcept {
   std::size_t added = 0;
-  while (added < by && scheduler_.add_worker()) ++added;
+  (void)set_timer_slack(usual_slack_);  // they are no watchers
+  while (added < by && scheduler_.has_room() && scheduler_.add_worker()) ++added;
+  (void)set_timer_slack(precise);
   elasticity_.counters().grown.add(added);
   members_ += added;
-  if (added < by) {
+  const bool refused = added < by && scheduler_.has_room();  // else somebody has not quite left yet
+  if (refused) {
     elasticity_.counters().failed.add();
     no_growth_before_ = now + growth_pause;
   }
   if (scheduler_.options().verbose)
     std::fprintf(stderr, "weft: %zu of %zu workers are stuck, %zu blocked, %lld tasks wait: %zu more%s\n", s.stuck,
                  s.workers, s.blocked, static_cast<long long>(s.pressure), added,
-                 added < by ? " (no more threads to be had)" : "");
+                 refused ? " (no more threads to be had)" : "");
   if (s.workers + added < elasticity_.limit() || told_limit_) return;
   told_limit_ = true;
   std::fprintf(stderr, "weft: the pool has grown to %zu workers, its limit (runtime_options::max_workers)\n",
                s.workers + added);
 }
 
-// Those beyond the pool's size, one at a look, once they have slept for a while.
-void monitor::retire_sleepers(base::time_ns now, std::size_t blocked) noexcept {
-  if (!scheduler_.is_elastic()) return;
+// Those beyond the pool's size, one at a look, once they have slept for a while. True: one was told to leave.
+bool monitor::retire_sleepers(base::time_ns now, std::size_t blocked) noexcept {
+  if (!scheduler_.is_elastic()) return false;
   const bool too_many = elasticity_.has_too_many(members_, blocked);
   worker* last = nullptr;
   for (worker* w : scheduler_.workers()) {
@@ -270,11 +276,12 @@ void monitor::retire_sleepers(base::time_ns now, std::size_t blocked) noexcept {
       last = w;
     }
   }
-  if (!too_many || last == nullptr) return;
+  if (!too_many || last == nullptr) return false;
   if (scheduler_.options().verbose) std::fprintf(stderr, "weft: worker %d has nothing to do and leaves\n", last->id());
   --members_;
   elasticity_.counters().retired.add();
   scheduler_.retire(static_cast<std::size_t>(last->id()));
+  return true;
 }
 
 }  // namespace weft::inline v1::sched

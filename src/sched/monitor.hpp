@@ -21,6 +21,7 @@
 #include "base/cache_line.hpp"
 #include "base/thread.hpp"
 #include "sched/elasticity.hpp"
+#include "sched/os_thread.hpp"
 #include "sched/ring.hpp"
 #include "task/task.hpp"
 
@@ -62,9 +63,9 @@ class monitor {
   struct note {
     std::uint64_t dispatched = 0;
     base::time_ns since = 0;  // that it was first seen
-    bool is_blocked = false;  // meanwhile, in the kernel
+    thread_state thread = thread_state::runs;  // meanwhile, when asked
     base::time_ns asked_at = 0;
-    base::time_ns processor_time = 0;  // at timed_at
+    base::time_ns processor_time = 0;  // at timed_at, when it was first found stuck
     base::time_ns timed_at = 0;
     std::uint64_t sleeps = 0;
     base::time_ns asleep_since = 0;
@@ -82,7 +83,7 @@ class monitor {
   [[nodiscard]] static bool computes(worker& w, note& seen, base::time_ns now) noexcept;
   [[nodiscard]] bool take_over(worker& from, bool only_slot) noexcept;
   void grow(std::size_t by, const pool_sample& s, base::time_ns now) noexcept;
-  void retire_sleepers(base::time_ns now, std::size_t blocked) noexcept;
+  bool retire_sleepers(base::time_ns now, std::size_t blocked) noexcept;
   void nap() noexcept;
   void rest(base::time_ns until = base::never_ns) noexcept;
 
@@ -99,6 +100,7 @@ class monitor {
   std::size_t members_;  // workers that have not been told to leave; live ones may be more
   bool asked_for_caches_ = false;
   bool told_limit_ = false;
+  unsigned long usual_slack_ = 0;
   base::thread thread_;
   alignas(base::cache_line) base::atomic<std::uint32_t> state_{awake};
 };

@@ -35,21 +35,26 @@ base::time_ns processor_time(base::thread& of) noexcept {
   return used.tv_sec * base::time_ns{1'000'000'000} + used.tv_nsec;
 }
 
-void sleep_precisely() noexcept { (void)::prctl(PR_SET_TIMERSLACK, 1UL); }
+unsigned long set_timer_slack(unsigned long slack) noexcept {
+  const int before = ::prctl(PR_GET_TIMERSLACK);
+  (void)::prctl(PR_SET_TIMERSLACK, slack);
+  return before > 0 ? static_cast<unsigned long>(before) : 50'000;  // the kernel's default
+}
 
 // The third word of /proc/self/task/N/stat, behind the name in brackets, which may hold anything.
-bool sleeps_in_kernel(int thread_id) noexcept {
+thread_state state_of_thread(int thread_id) noexcept {
   char path[48];
   std::snprintf(path, sizeof path, "/proc/self/task/%d/stat", thread_id);
   const int file = ::open(path, O_RDONLY | O_CLOEXEC);
-  if (file < 0) return false;
+  if (file < 0) return thread_state::runs;
   char text[128];
   const ssize_t n = ::read(file, text, sizeof text - 1);
   ::close(file);
-  if (n <= 0) return false;
+  if (n <= 0) return thread_state::runs;
   text[n] = '\0';
   const char* end_of_name = std::strrchr(text, ')');
-  return end_of_name != nullptr && end_of_name[1] == ' ' && end_of_name[2] != 'R' && end_of_name[2] != 'D';
+  if (end_of_name == nullptr || end_of_name[1] != ' ' || end_of_name[2] == 'R') return thread_state::runs;
+  return end_of_name[2] == 'D' ? thread_state::held_up : thread_state::sleeps;
 }
 
 }  // namespace weft::inline v1::sched

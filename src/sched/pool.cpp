@@ -22,27 +22,30 @@ void scheduler::count_live(int change) noexcept {
   idle_.set_workers(before + static_cast<std::size_t>(change));
 }
 
-// The monitor. False: no memory, or no thread.
+worker* scheduler::dead_worker() const noexcept {
+  for (worker* w : workers())
+    if (w->state() == worker_state::dead) return w;
+  return nullptr;
+}
+
+bool scheduler::has_room() const noexcept { return worker_count() < workers_.size() || dead_worker() != nullptr; }
+
+// The monitor, if there is room. False: no memory, or no thread.
 bool scheduler::add_worker() noexcept {
+  worker* added = dead_worker();
   try {
-    worker* idle_slot = nullptr;
-    for (worker* w : workers())
-      if (w->state() == worker_state::dead) idle_slot = w;
-    if (idle_slot == nullptr) {
-      if (created_.load(base::relaxed) == workers_.size()) return false;
+    if (added == nullptr) {
       make_worker();
-      idle_slot = workers().back();
+      added = workers().back();
     }
     count_live(1);
-    try {
-      idle_slot->start();
-    } catch (...) {
-      count_live(-1);
-      idle_slot->state_.store(worker_state::dead, base::relaxed);
-      return false;
-    }
+    added->start();
     return true;
   } catch (const std::exception&) {
+    if (added == nullptr) return false;
+    count_live(-1);
+    added->request_drain();  // nothing is to be sent to it
+    added->state_.store(worker_state::dead, base::relaxed);
     return false;
   }
 }

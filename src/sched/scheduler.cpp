@@ -257,9 +257,9 @@ void scheduler::starve(worker& on, record* t) noexcept {
   if ((t->extras & task::on_lane) != 0) hand_on_turn(*t->dispatcher);
   {
     base::lock_guard guard(starved_lock_);
+    if (starved_.empty()) starved_at_.store(base::now(), base::relaxed);
     starved_.push_back(t);
     starved_count_.store(starved_.size(), base::relaxed);
-    starved_at_.store(base::now(), base::relaxed);
   }
   for (worker* w : workers())
     if (w != &on) w->wake();  // sleepers give what they keep

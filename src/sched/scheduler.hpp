@@ -154,6 +154,7 @@ class scheduler {
   }
   [[nodiscard]] bool is_elastic() const noexcept { return options_.max_workers > options_.workers; }
   [[nodiscard]] const elasticity& growth() const noexcept { return monitor_->growth(); }
+  [[nodiscard]] bool has_room() const noexcept;  // for another worker
   [[nodiscard]] bool add_worker() noexcept;
   [[nodiscard]] const scheduler_options& options() const noexcept { return options_; }
   [[nodiscard]] std::uint64_t spawned_from_outside() const noexcept {
@@ -186,6 +187,7 @@ class scheduler {
   };
 
   void make_worker();
+  [[nodiscard]] worker* dead_worker() const noexcept;
   void count_live(int change) noexcept;
   void stop_workers() noexcept;
   void leave_to_parent() noexcept;
@@ -225,7 +227,7 @@ class scheduler {
   base::lock starved_lock_;
   chain<record> starved_;  // under starved_lock_: fresh tasks for which there was no stack
   base::atomic<std::size_t> starved_count_{0};
-  base::atomic<base::time_ns> starved_at_{0};  // when one was last put there
+  base::atomic<base::time_ns> starved_at_{0};  // when the first of them was put there
   base::atomic<bool> caches_wanted_{false};
 
   std::unique_ptr<monitor> monitor_;

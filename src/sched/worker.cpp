@@ -187,6 +187,8 @@ inline record* worker::overdue_fresh() noexcept {
     ++passed_over_;
     return nullptr;
   }
+  if (scheduler_.is_starving()) [[unlikely]]  // for stacks, which woken ones will give back
+    return nullptr;
   return newest_fresh();
 }
 
@@ -254,7 +256,8 @@ record* worker::maintain() noexcept {
   constexpr std::uint32_t background_every = 16;
   if (++ticks_ % background_every == background_every - 1 && scheduler_.background().size() != 0)
     if (record* t = from_background()) return t;
-  if (now - oldest_started_ >= oldest_fresh_every) {
+  // And at one in four at most: with long tasks each comes a millisecond after the last.
+  if (ticks_ % 4 == 1 && now - oldest_started_ >= oldest_fresh_every) {
     oldest_started_ = now;
     if (record* t = fresh_.steal()) return t;
   }

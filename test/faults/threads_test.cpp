@@ -96,11 +96,12 @@ TEST(Threads, a_pool_that_cannot_grow_tries_again) {
     EXPECT_FALSE(ran.load());
     EXPECT_EQ(rt->elasticity().workers, 1u);
     // Not at every look: that would keep a machine busy that has no more to give.
-    const std::uint64_t looks = rt->elasticity().samples, failures = rt->elasticity().failed;
     const auto began = std::chrono::steady_clock::now();
+    const std::uint64_t looks = rt->elasticity().samples, failures = rt->elasticity().failed;
     support::until([&] { return rt->elasticity().samples >= looks + 200; });
+    const std::uint64_t more_failures = rt->elasticity().failed - failures;
     const auto pauses = (std::chrono::steady_clock::now() - began) / 100ms;
-    EXPECT_LE(rt->elasticity().failed - failures, static_cast<std::uint64_t>(pauses) + 1);
+    EXPECT_LE(more_failures, static_cast<std::uint64_t>(pauses) + 1);
     refuses.store(false);
     support::until([&] { return ran.load(); });
     over.store(true);

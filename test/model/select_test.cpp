@@ -28,6 +28,13 @@ u64 receive_either(channel& a, channel& b, bool b_first) {
   return s.ok() ? v : 0;
 }
 
+// The same, wherever it starts to look, and whether it tries the others before it takes every lock.
+u64 receive_fairly(channel& a, channel& b) {
+  u64 v = 0;
+  receive_arm from_a(&a.core, v), from_b(&b.core, v);
+  return weft::selected(weft::alt(from_a, from_b)).ok() ? v : 0;
+}
+
 }  // namespace
 
 // req: CC-11 LS-F4
@@ -58,6 +65,55 @@ MODEL_TEST(select_against_select_in_both_orders) {
     sent_to = weft::prialt(to_a, to_b).index() + 1;
   });
   fiber receiving([&] { got = receive_either(a, b, true); });
+  join_all();
+  model_assert(got != 0 && got == sent_to);
+  model_assert(a.nobody_waits() && b.nobody_waits());
+}
+
+// req: CC-11 CSP-4
+MODEL_TEST(select_fair_against_two_senders) {
+  channel a(0), b(0);
+  u64 got = 0;
+  status sent[2] = {};
+  fiber selector([&] {
+    got = receive_fairly(a, b);
+    (got == 1 ? a : b).abandon();
+    (got == 1 ? b : a).abandon();
+  });
+  fiber to_a([&] { sent[0] = a.send(1); });
+  fiber to_b([&] { sent[1] = b.send(2); });
+  join_all();
+  model_assert((sent[0] == status::done) == (got == 1));
+  model_assert((sent[1] == status::done) == (got == 2));
+  model_assert(a.nobody_waits() && b.nobody_waits());
+}
+
+// One side has a fast path, which goes past the select's locks until it waits there.
+// req: CC-11 CSP-4
+MODEL_TEST(select_fair_from_a_buffer_and_a_sender) {
+  channel a(1), b(0);
+  u64 got[2] = {};
+  fiber selector([&] {
+    got[0] = receive_fairly(a, b);
+    got[1] = receive_fairly(a, b);
+  });
+  fiber to_a([&] { model_assert(a.send(1) == status::done); });
+  fiber to_b([&] { model_assert(b.send(2) == status::done); });
+  join_all();
+  model_assert(got[0] + got[1] == 3 && got[0] != 0 && got[1] != 0);
+  model_assert(a.nobody_waits() && b.nobody_waits());
+}
+
+// req: CSP-5 CC-11
+MODEL_TEST(select_fair_against_select) {
+  channel a(0), b(0);
+  u64 sent_to = 0, got = 0;
+  fiber sending([&] {
+    u64 one = 1, two = 2;
+    send_arm to_a(&a.core, one), to_b(&b.core, two);
+    sent_to = weft::alt(to_a, to_b).index() + 1;
+  });
+  fiber receiving([&] { got = receive_fairly(a, b); });
   join_all();
   model_assert(got != 0 && got == sent_to);
   model_assert(a.nobody_waits() && b.nobody_waits());

@@ -331,6 +331,7 @@ class on_one_processor {
 // threads would not help.
 // req: CC-2
 TEST(Elastic, AWorkerThatTheSystemPutsAsideIsNotReplaced) {
+  if (support::under_tsan) GTEST_SKIP() << "ThreadSanitizer has locks of its own in which a thread may sleep";
   support::watchdog guard(60s, "short tasks beside busy threads");
   const on_one_processor only;
   atomic<bool> over{false};

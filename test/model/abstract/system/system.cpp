@@ -73,9 +73,9 @@ namespace sched {
 thread_starter start_thread = [](std::function<void()> body) { return base::thread(std::move(body)); };
 int this_thread_id() noexcept { return 0; }
 void pin_this_thread(int) noexcept {}
-void sleep_precisely() noexcept {}
+unsigned long set_timer_slack(unsigned long slack) noexcept { return slack; }
 base::time_ns processor_time(base::thread&) noexcept { return 0; }  // not asked of a thread that sleeps
-bool sleeps_in_kernel(int) noexcept { return true; }
+thread_state state_of_thread(int) noexcept { return thread_state::sleeps; }
 std::uint32_t fork_generation() noexcept { return 0; }
 bool scheduler::is_forked_child() const noexcept { return false; }
 void scheduler::leave_to_parent() noexcept {}

@@ -9,7 +9,7 @@
 
 #include "base/atomic.hpp"
 #include "base/lock.hpp"
-#include "base/random.hpp"
+#include "explore/explore.hpp"
 #include "sched/chain.hpp"
 #include "sched/driver.hpp"
 #include "task/task.hpp"
@@ -50,7 +50,15 @@ class worker {
   [[nodiscard]] bool has_budget() const noexcept { return true; }
   [[nodiscard]] bool is_unwinding() const noexcept { return false; }
   void yield() noexcept {}
-  [[nodiscard]] base::random& random() noexcept { return random_; }
+  // Whatever a select draws: where it starts, and in a larger number whether it looks further (the remainder by eight).
+  struct any_number {
+    [[nodiscard]] static std::uint32_t below(std::uint32_t limit) noexcept {
+      const int n = static_cast<int>(limit);
+      const int drawn = n < 8 ? explore::choose(n) : explore::choose(n / 8 * 2);
+      return static_cast<std::uint32_t>(n < 8 ? drawn : drawn / 2 * 8 + drawn % 2);
+    }
+  };
+  [[nodiscard]] any_number random() noexcept { return {}; }
   [[nodiscard]] timer_source& timers() const noexcept { return *static_cast<model_task*>(current_)->timers; }
   void accept_woken_batch(chain<record>&& batch) noexcept;  // who fires timers may be any worker: a default-made one
   static void park(worker& on, void (*unlock)(void*) noexcept, void* locked) noexcept;
@@ -74,7 +82,6 @@ class worker {
   void make_current() noexcept;
   void make_none_current() noexcept;
   record* current_ = nullptr;
-  base::random random_{1};
   cache cache_;
 };
 
