@@ -60,7 +60,7 @@ entry* core::refill(const task::parkable* self) noexcept {
         ++buffered_;
         return sender;
       }
-    } catch (...) {
+    } catch (...) {  // NOLINT(bugprone-empty-catch)
       // The sender's own affair: it tries again and meets the exception itself. The room is for the next one.
     }
     tell_to_retry(*sender);

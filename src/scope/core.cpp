@@ -53,6 +53,7 @@ void drop_repeated(std::vector<std::exception_ptr>& all) {
   std::vector<entry> sorted(all.size());
   for (std::size_t i = 0; i < all.size(); ++i) {
     static_assert(sizeof(std::exception_ptr) == sizeof(std::uintptr_t));  // it has no order and no hash of its own
+    // NOLINTNEXTLINE(bugprone-undefined-memory-manipulation): only its bytes are wanted
     std::memcpy(&sorted[i].exception, &all[i], sizeof sorted[i].exception);
     sorted[i].place = i;
   }
@@ -130,7 +131,7 @@ void scope_core::drain() {
 void scope_core::leave() noexcept {
   stop_.reset();
   if (alarm_set_in_ != nullptr && alarm_set_in_->clear(*this)) drop_reference();
-  owner_.scopes = outer_;
+  owner_.scopes = outer_;  // NOLINT(clang-analyzer-cplusplus.NewDelete): the caller has a reference, too
   if (!is_cancelled()) return;
   owner_.word.withdraw_cancel();
   for (const scope_core* s = outer_; s != nullptr; s = s->outer_)
