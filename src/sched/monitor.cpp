@@ -233,7 +233,7 @@ bool monitor::take_over(worker& from, bool only_slot) noexcept {
     rest.append(from.inbox_.take_all());
   }
   if (rest.empty()) return false;
-  WEFT_LOG(watch, "%zu tasks are taken from behind worker %d, which is stuck", rest.size(), from.id());
+  WEFT_LOG(watch, "%zu tasks are taken from behind worker %d, which does not come to them", rest.size(), from.id());
   scheduler_.global().push(std::move(rest));
   return true;
 }

@@ -6,10 +6,10 @@
 // the pool's size, and rests: then the process makes no system call.
 //
 // M1. While a worker is awake the monitor is, or is being woken: a worker that leaves the idle set has a fence and then reads
-//     `state_`; the monitor that wants to rest stores it, has a fence and then counts the sleepers.   model/monitor, test monitor_*
+//     `state_`; the monitor that wants to rest stores it, has a fence and then counts the sleepers.   model/monitor, test sched/elastic_*
 // M2. What lies in a stuck worker's slot, ring, inbox or fresh queue, and every timer that is due, is seen within three looks. Only
 //     the slot of one that the system has put aside: that one goes on by itself.
-//     model/monitor, test sched/monitor_*
+//     model/monitor, test sched/elastic_*
 // M3. Only the monitor makes the pool larger or smaller (until the scheduler stops it), so the set of workers needs no lock.
 #pragma once
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <system_error>
 #include <thread>
+#include <vector>
 
 #include <weft/weft.hpp>
 
@@ -95,6 +96,12 @@ TEST(Threads, a_pool_that_cannot_grow_tries_again) {
     support::until([&] { return rt->elasticity().failed != 0; });
     EXPECT_FALSE(ran.load());
     EXPECT_EQ(rt->elasticity().workers, 1u);
+    // The place of the worker that could not be had is there, but nothing is sent to it.
+    std::vector<weft::join_handle<void>> more;
+    for (int i = 0; i < 10; ++i) {
+      more.push_back(rt->spawn([] {}));
+      EXPECT_FALSE(rt.core().workers()[1]->has_visible_work());
+    }
     // Not at every look: that would keep a machine busy that has no more to give.
     const auto began = std::chrono::steady_clock::now();
     const std::uint64_t looks = rt->elasticity().samples, failures = rt->elasticity().failed;
