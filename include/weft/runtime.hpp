@@ -37,7 +37,7 @@ struct runtime_options {
   std::size_t stack_cache_bytes = std::size_t{64}
                                   << 20;  // free stacks kept beyond this go back after 100 ms of idleness
   std::size_t max_stacks = SIZE_MAX;  // tasks that have started and not ended, at most
-  std::size_t queue_capacity = 256;  // of a worker's own queues; a power of two, 8 to 65536
+  std::size_t queue_capacity = 1024;  // of a worker's own queues; a power of two, 8 to 65536
   std::size_t steal_scan = 4;  // victims a searching worker looks at before it pauses
   bool stealing = true;  // false: a task stays with the worker that got it first
   // More workers while some are stuck in a task that computes or blocks, and work waits: to twice `workers` that use a processor,

@@ -36,9 +36,7 @@ class WEFT_API permit_operation final : public wait::waitable {
   void unpublish(wait::node& n) noexcept override;
   void lock() noexcept override;
   void unlock() noexcept override;
-  [[nodiscard]] std::uintptr_t order_key() const noexcept override {
-    return reinterpret_cast<std::uintptr_t>(semaphore_);
-  }
+  [[nodiscard]] base::lock* own_lock() noexcept override;
   [[nodiscard]] const char* reason() const noexcept override { return "semaphore"; }
   [[nodiscard]] const void* object() const noexcept override { return semaphore_; }
   [[nodiscard]] wait::node& node() noexcept { return entry_; }

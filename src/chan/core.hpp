@@ -13,6 +13,7 @@
 #include <source_location>
 
 #include "base/atomic.hpp"
+#include "base/cache_line.hpp"
 #include "base/lock.hpp"
 #include "chan/buffer.hpp"
 #include "chan/fast_ring.hpp"
@@ -50,7 +51,7 @@ class waiter_list {
   base::atomic<wait::node*> head_{nullptr};
 };
 
-class core {
+class alignas(base::cache_line) core {
  public:
   core(const element& e, kind k, std::size_t capacity, bool lock_free);
   core(const core&) = delete;
@@ -58,6 +59,7 @@ class core {
 
   void lock() noexcept { lock_.acquire(); }
   void unlock() noexcept { lock_.release(); }
+  [[nodiscard]] base::lock& own_lock() noexcept { return lock_; }
 
   // --- ends -----------------------------------------------------------------------------------------------------
   void add_end(side s) noexcept { ends_[index(s)].fetch_add(1, base::relaxed); }
@@ -102,6 +104,18 @@ class core {
   void publish_watcher(side s, entry& e) noexcept { watchers_[index(s)].append(e); }
   void unpublish_watcher(side s, entry& e) noexcept { watchers_[index(s)].remove(e); }
 
+  // --- the same of a rendezvous, which has no buffer: rendezvous.cpp ---------------------------------------------------
+  [[nodiscard]] bool is_rendezvous() const noexcept { return capacity_ == 0; }
+  // The one to exchange with, if there is any.
+  [[nodiscard]] entry* claim_partner(side of_partner) noexcept {
+    entry* partner = claim_first(of_partner);
+    if (partner != nullptr) ++handed_over_;
+    return partner;
+  }
+  // Its entry lies in another task's frame, most likely in no cache.
+  void expect_partner(side s) const noexcept { __builtin_prefetch(waiters_[index(s)].first(), 1); }
+  [[nodiscard]] bool moves_words() const noexcept { return element_.small; }
+
   // --- after the lock: the other half of an exchange -----------------------------------------------------------------
   void settle_send(void* slot, const attempt& a) {
     if (a.peer != nullptr) exchange(slot, a.peer->slot, *a.peer);
@@ -137,20 +151,23 @@ class core {
   static void tell_done(entry& peer) noexcept;
   static void tell_to_retry(entry& peer) noexcept;
 
+  // --- one line: all that a rendezvous touches ---
   base::lock lock_;
+  base::atomic<bool> closed_{false};  // written under the lock
+  bool abandoned_ = false;  // no reader will ever take anything
+  base::atomic<std::uint8_t> sides_{2};
   const element& element_;
   const std::size_t capacity_;
   std::unique_ptr<buffer> buffer_;  // nullptr: rendezvous, or abandoned
   fast_ring* fast_ = nullptr;  // the buffer, if it can be used without the lock
-  std::unique_ptr<buffer> retired_;  // keeps the fast ring alive for those still inside
   waiter_list waiters_[2];  // senders, receivers
+  std::uint64_t handed_over_ = 0;
+  // --- the rest ---
+  std::uint64_t buffered_ = 0, taken_ = 0;
   waiter_list watchers_[2];  // writers that watch for the last reader, readers that watch for the close
-  base::atomic<bool> closed_{false};  // written under the lock
-  bool abandoned_ = false;  // no reader will ever take anything
+  std::unique_ptr<buffer> retired_;  // keeps the fast ring alive for those still inside
   std::exception_ptr errors_[2];
-  std::uint64_t buffered_ = 0, taken_ = 0, handed_over_ = 0;
   base::atomic<std::uint32_t> ends_[2] = {1, 1};
-  base::atomic<std::uint32_t> sides_{2};
 };
 
 // ---- what every operation goes through: inline, a rendezvous is a hundred nanoseconds ----------------------------------

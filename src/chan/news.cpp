@@ -109,6 +109,7 @@ bool news_operation::publish(wait::node& n) noexcept {
 void news_operation::unpublish(wait::node& n) noexcept { news_->unpublish(side_, n); }
 void news_operation::lock() noexcept { news_->lock(); }
 void news_operation::unlock() noexcept { news_->unlock(); }
+base::lock* news_operation::own_lock() noexcept { return &news_->own_lock(); }
 
 void wait_for_news(news& n, std::uint64_t seen, std::source_location where) {
   news_operation op(&n, side::reader);

@@ -29,6 +29,7 @@ class news {
 
   void lock() noexcept { lock_.acquire(); }
   void unlock() noexcept { lock_.release(); }
+  [[nodiscard]] base::lock& own_lock() noexcept { return lock_; }
 
   // --- with the lock -----------------------------------------------------------------------------------------------
   // What the waiter of that side waits for has come.

@@ -35,23 +35,19 @@ class ring {
   ring& operator=(const ring&) = delete;
 
   // --- owner only -------------------------------------------------------------------------------------------------
+  // Appends, if there is room.
+  [[nodiscard]] bool try_push(Task* t) noexcept {
+    // acquire pairs with the release in finish_steal(): the thief has read its slots before we overwrite them.
+    return append(t, head_.load(base::order<"ring.push.head">(base::acquire)));
+  }
   // Appends. What does not fit (the older half and `t`, or `t` alone while a thief copies) is added to `overflow`.
   void push(Task* t, chain<Task>& overflow) noexcept {
     for (;;) {
-      // acquire pairs with the release in finish_steal(): the thief has read its slots before we overwrite them.
-      const std::uint64_t head = head_.load(base::order<"ring.push.head">(base::acquire));
-      const std::uint32_t tail = tail_.load(base::relaxed);
-      if (tail - steal_of(head) < capacity()) [[likely]] {
-        slot(tail).store(t, base::relaxed);
-        // Publishes the slot and the task; pairs with the acquire of tail_ in steal_into().
-        tail_.store(tail + 1, base::order<"ring.push.tail">(base::release));
+      const std::uint64_t head = head_.load(base::order<"ring.push.head">(base::acquire));  // as in try_push()
+      if (append(t, head)) [[likely]]
         return;
-      }
-      if (steal_of(head) != real_of(head)) {  // a thief is about to make room
-        overflow.push_back(t);
-        return;
-      }
-      if (take_half(head, overflow)) {
+      // A thief is about to make room, or we make it now.
+      if (steal_of(head) != real_of(head) || take_half(head, overflow)) {
         overflow.push_back(t);
         return;
       }
@@ -71,10 +67,16 @@ class ring {
     }
   }
 
-  // What pop() would give after `skip` more, or nullptr: a hint for prefetching, nothing more.
-  [[nodiscard]] const Task* upcoming(std::uint32_t skip) const noexcept {
+  // What pop() would give after so many more, or nullptr: hints for prefetching, nothing more.
+  struct outlook {
+    const Task* soon;
+    const Task* later;
+  };
+  [[nodiscard]] outlook upcoming(std::uint32_t soon, std::uint32_t later) const noexcept {
     const std::uint32_t real = real_of(head_.load(base::relaxed));
-    return tail_.load(base::relaxed) - real <= skip ? nullptr : slot(real + skip).load(base::relaxed);
+    const std::uint32_t count = tail_.load(base::relaxed) - real;
+    return {count > soon ? slot(real + soon).load(base::relaxed) : nullptr,
+            count > later ? slot(real + later).load(base::relaxed) : nullptr};
   }
 
   // --- anybody ----------------------------------------------------------------------------------------------------
@@ -130,6 +132,16 @@ class ring {
   }
   static std::uint32_t steal_of(std::uint64_t head) noexcept { return static_cast<std::uint32_t>(head >> 32); }
   static std::uint32_t real_of(std::uint64_t head) noexcept { return static_cast<std::uint32_t>(head); }
+
+  [[nodiscard]] bool append(Task* t, std::uint64_t head) noexcept {
+    const std::uint32_t tail = tail_.load(base::relaxed);
+    if (tail - steal_of(head) >= capacity()) [[unlikely]]
+      return false;
+    slot(tail).store(t, base::relaxed);
+    // Publishes the slot and the task; pairs with the acquire of tail_ in steal_into().
+    tail_.store(tail + 1, base::order<"ring.push.tail">(base::release));
+    return true;
+  }
 
   // Owner: moves the older half to `out`. False: a thief came first, look again.
   [[nodiscard]] bool take_half(std::uint64_t head, chain<Task>& out) noexcept {

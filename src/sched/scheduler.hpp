@@ -31,13 +31,6 @@ class dispatcher;
 
 namespace weft::inline v1::sched {
 
-// Build mode that resumes every task on another worker than the one it left: what breaks under migration breaks at once.
-#if defined(WEFT_FORCE_MIGRATION)
-inline constexpr bool force_migration = true;
-#else
-inline constexpr bool force_migration = false;
-#endif
-
 struct scheduler_options {
   std::size_t workers = 1;
   const char* workers_from = "runtime_options";  // who said so

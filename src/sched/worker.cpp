@@ -23,10 +23,12 @@ inline void prefetch(const void* from, std::size_t lines) noexcept {
     __builtin_prefetch(static_cast<const std::byte*>(from) + line * base::cache_line, 1);
 }
 
-// While one task runs, the frames of the next and the record of the one after it: with a thousand tasks none is in L1.
+// With a thousand tasks neither records nor frames are in L1, and each frame has a page of its own. Far enough ahead that both have
+// come when their turn has: first the record, which says where the frames are.
 inline void prefetch_behind(const ring<record>& woken) noexcept {
-  if (const record* next = woken.upcoming(0)) prefetch(next->sp.load(base::relaxed), 4);
-  if (const record* second = woken.upcoming(1)) prefetch(second, 3);
+  const auto [soon, later] = woken.upcoming(2, 5);
+  if (soon != nullptr) prefetch(soon->sp.load(base::relaxed), 4);
+  if (later != nullptr) prefetch(later, 2);
 }
 
 }  // namespace
@@ -38,29 +40,32 @@ inline void worker::spill(chain<record>& overflow) noexcept {
     scheduler_.take_overflow(*this, std::move(overflow));
 }
 
+inline void worker::append(record* t) noexcept {
+  if (!woken_.try_push(t)) [[unlikely]]
+    append_overflowing(t);
+}
+
+void worker::append_overflowing(record* t) noexcept {
+  chain<record> overflow;
+  woken_.push(t, overflow);
+  spill(overflow);
+}
+
 // More was queued than this worker comes to in a moment. For less nobody is woken: if it does not come to it, the monitor notices.
 inline void worker::tell() noexcept {
   if (!scheduler_.is_alone()) scheduler_.notify();
 }
 
-void worker::accept_woken(record* t) noexcept {
-  counters_.wakes.add();
-  become_runnable(t, task::run_state::none);
-  if ((t->extras & task::is_routed) != 0) [[unlikely]]
-    return scheduler::route(t);
+// It has a dispatcher or a priority, or this worker gives way.
+void worker::accept_specially(record* t) noexcept {
+  if ((t->extras & task::is_routed) != 0) return scheduler::route(t);
   if constexpr (force_migration) return scheduler_.inject_elsewhere(*this, t);
-  queue_woken(t);
+  queue_openly(t);
 }
 
-inline void worker::queue_woken(record* t) noexcept {
-  if (gives_way()) [[unlikely]]
-    return queue_openly(t);
-  WEFT_LOG(wake, "task %s to the slot of worker %d", task::label(*t).text, id_);
-  record* displaced = slot_.put(t);
-  if (displaced == nullptr) return;
-  chain<record> overflow;
-  woken_.push(displaced, overflow);
-  spill(overflow);
+// From the slot, by a later one.
+void worker::queue_displaced(record* t) noexcept {
+  append(t);
   // What this worker comes to sooner than another one wakes up needs no help.
   if (static_cast<base::time_ns>(woken_.size()) * tick_.duration() >= worth_waking_for) tell();
 }
@@ -74,9 +79,7 @@ void worker::accept_joiner(record* t) noexcept {
     return scheduler::route(t);
   if constexpr (force_migration) return scheduler_.inject_elsewhere(*this, t);
   const bool first = woken_.empty();
-  chain<record> overflow;
-  woken_.push(t, overflow);
-  spill(overflow);
+  append(t);
   if (!first || gives_way()) tell();
 }
 
@@ -101,16 +104,14 @@ inline void worker::queue_fresh(record* t) noexcept {
 void worker::queue(record* t) noexcept {
   if ((t->extras & task::on_lane) != 0) return queue_openly(t);
   if (t->stack != nullptr)
-    queue_woken(t);
+    gives_way() ? queue_openly(t) : queue_woken(t);
   else
     queue_fresh(t);
 }
 
 // Where thieves see it, and told.
 void worker::queue_openly(record* t) noexcept {
-  chain<record> overflow;
-  woken_.push(t, overflow);
-  spill(overflow);
+  append(t);
   if (gives_way())
     scheduler_.find_replacement();
   else if (woken_.size() > 1)
@@ -198,20 +199,26 @@ inline record* worker::newest_fresh() noexcept {
 }
 
 // What can run without touching any lock or the system: for a task that parks with an object's lock held.
-record* worker::next_quick() noexcept {
+[[gnu::always_inline]] inline record* worker::next_quick() noexcept {
   if (drain_requested_.load(base::relaxed) || scheduler_.urgent().size() != 0) [[unlikely]]
     return nullptr;
-  record* t = nullptr;
-  if (slot_runs_ < slot_runs_limit && (t = slot_.take()) != nullptr) {
-    ++slot_runs_;
-  } else {
-    slot_runs_ = 0;
-    if ((t = overdue_fresh()) == nullptr && (t = woken_.pop()) != nullptr) prefetch_behind(woken_);
-    if (t == nullptr) t = slot_.take();
-    if (t == nullptr && stacks_.size() != 0) t = newest_fresh();
-    if (t == nullptr) return nullptr;
-  }
-  if (t->stack != nullptr || attach_cached(t)) [[likely]]
+  if (slot_runs_ < slot_runs_limit)
+    if (record* t = slot_.take()) {
+      ++slot_runs_;
+      return t;
+    }
+  return next_queued();
+}
+
+record* worker::next_without_locks() noexcept { return next_quick(); }
+
+record* worker::next_queued() noexcept {
+  slot_runs_ = 0;
+  record* t = overdue_fresh();
+  if (t == nullptr && (t = woken_.pop()) != nullptr) prefetch_behind(woken_);
+  if (t == nullptr) t = slot_.take();
+  if (t == nullptr && stacks_.size() != 0) t = newest_fresh();
+  if (t == nullptr || t->stack != nullptr || attach_cached(t)) [[likely]]
     return t;
   in_hand_ = t;
   return nullptr;
@@ -236,7 +243,8 @@ record* worker::next_local() noexcept {
     return t;
   }
   if (record* t = slot_.take()) return t;
-  if (record* t = from_inbox()) return t;
+  if (!inbox_.empty()) [[unlikely]]
+    if (record* t = from_inbox()) return t;
   if (record* t = newest_fresh()) return t;
   return from_global();
 }
@@ -317,24 +325,8 @@ inline void worker::adopt(record* t) noexcept {
   counters_.dispatched.add();
 }
 
-// From the running task to `next`, or to the worker's own stack. Comes back when somebody switches to `self` again.
-void worker::switch_from(worker& on, record* self, record* next) noexcept {
-  self->exceptions = *on.exceptions_;
-  void* handed_over = nullptr;
-  if (next != nullptr) {
-    on.adopt(next);
-    handed_over = context::switch_flow(self->sp_address(), self->stack->annotations, next->sp.load(base::relaxed),
-                                       next->stack->annotations, &on);
-  } else {
-    on.current_.store(nullptr, base::relaxed);
-    *on.exceptions_ = {};
-    handed_over = context::switch_flow(self->sp_address(), self->stack->annotations, on.sp_, on.flow_, &on);
-  }
-  static_cast<worker*>(handed_over)->arrive();
-}
-
 // Finishes the switch for the stack just left, which is saved now.
-inline void worker::arrive() noexcept {
+[[gnu::always_inline]] inline void worker::arrive() noexcept {
   const departure::kind how = left_.what;
   if (how == departure::kind::none) return;
   left_.what = departure::kind::none;
@@ -347,16 +339,14 @@ inline void worker::arrive() noexcept {
                      base::relaxed);  // before the commit: after it the task may be somebody else's
     const bool parked = t->word.commit_park();
     // The object may be gone after this, and if it parked so may the task.
-    if (left_.unlock != nullptr) left_.unlock(left_.locked);
+    unlock_departed();
     if (!parked) accept_woken(t);
   } else if (how == departure::kind::yielded) {
     if ((t->extras & task::is_routed) != 0) [[unlikely]]
       return leave_turn(how, t);
     become_runnable(t, task::run_state::running);
     if constexpr (force_migration) return scheduler_.inject_elsewhere(*this, t);
-    chain<record> overflow;
-    woken_.push(t, overflow);
-    spill(overflow);
+    append(t);
     if (gives_way()) [[unlikely]]  // the next one does
       scheduler_.find_replacement();
   } else if (how == departure::kind::finished) {
@@ -364,6 +354,25 @@ inline void worker::arrive() noexcept {
   } else {
     arrive_otherwise(how);
   }
+}
+
+// From the running task to `next`. Comes back when somebody switches to `self` again.
+[[gnu::always_inline]] inline void worker::switch_between(worker& on, record* self, record* next) noexcept {
+  self->exceptions = *on.exceptions_;
+  on.adopt(next);
+  void* handed_over = context::switch_flow(self->sp_address(), self->stack->annotations,
+                                           next->sp.load(base::relaxed), next->stack->annotations, &on);
+  static_cast<worker*>(handed_over)->arrive();
+}
+
+// The same, or to the worker's own stack.
+void worker::switch_from(worker& on, record* self, record* next) noexcept {
+  if (next != nullptr) return switch_between(on, self, next);
+  self->exceptions = *on.exceptions_;
+  on.current_.store(nullptr, base::relaxed);
+  *on.exceptions_ = {};
+  void* handed_over = context::switch_flow(self->sp_address(), self->stack->annotations, on.sp_, on.flow_, &on);
+  static_cast<worker*>(handed_over)->arrive();
 }
 
 // From the worker's own stack to a task; back when nothing local is left to run.
@@ -376,6 +385,7 @@ void worker::run(record* t) noexcept {
 }
 
 void worker::yield() noexcept {
+  record* const self = current();
   record* next = nullptr;
   if (!tick_.passes()) [[likely]] {
     next = next_quick();
@@ -386,17 +396,24 @@ void worker::yield() noexcept {
     }
   }
   left_.what = departure::kind::yielded;
-  left_.who = current();
-  switch_from(*this, current(), next);
+  left_.who = self;
+  if (next != nullptr) [[likely]]
+    switch_between(*this, self, next);
+  else
+    switch_from(*this, self, nullptr);
 }
 
 void worker::park(worker& on, void (*unlock)(void*) noexcept, void* locked) noexcept {
-  record* next = on.tick_.passes() ? nullptr : on.next_quick();
+  record* const self = on.current();
   on.left_.what = departure::kind::parking;
-  on.left_.who = on.current();
+  on.left_.who = self;
   on.left_.unlock = unlock;
   on.left_.locked = locked;
-  switch_from(on, on.current(), next);
+  record* next = on.tick_.passes() ? nullptr : on.next_quick();
+  if (next != nullptr) [[likely]]
+    switch_between(on, self, next);
+  else
+    switch_from(on, self, nullptr);
 }
 
 // ---- the base of a fiber's stack -----------------------------------------------------------------------------------

@@ -15,6 +15,8 @@
 
 #include "base/atomic.hpp"
 #include "base/cache_line.hpp"
+#include "base/lock.hpp"
+#include "base/log.hpp"
 #include "base/random.hpp"
 #include "base/thread.hpp"
 #include "context/stack.hpp"
@@ -25,6 +27,7 @@
 #include "sched/ring.hpp"
 #include "sched/statistics.hpp"
 #include "sched/tick.hpp"
+#include "task/name.hpp"
 #include "task/record_pool.hpp"
 #include "task/task.hpp"
 
@@ -34,6 +37,14 @@ using task::record;
 
 class lane;
 class scheduler;
+
+// Build mode that resumes every task on another worker than the one it left: what breaks under migration breaks at once.
+#if defined(WEFT_FORCE_MIGRATION)
+inline constexpr bool force_migration = true;
+#else
+inline constexpr bool force_migration = false;
+#endif
+
 struct step_by_step;  // test/model: runs a worker's steps one by one
 
 enum class worker_state : std::uint8_t { active, idle_spin, sleep, draining, dead };
@@ -44,8 +55,8 @@ struct departure {
   kind what = kind::none;
   record* who = nullptr;
   context::stack* stack = nullptr;  // finished: to be given away
-  void (*unlock)(void*) noexcept = nullptr;  // parking: the object's lock, held across the switch
-  void* locked = nullptr;
+  void (*unlock)(void*) noexcept = nullptr;  // parking: nullptr if `locked` is a base::lock, or nothing
+  void* locked = nullptr;  // parking: held across the switch
   lane* to = nullptr;  // moving
 };
 
@@ -71,8 +82,9 @@ class alignas(base::cache_line) worker {
   // --- the running task, on this worker ---------------------------------------------------------------------------
   // Lets others run; back at once if there is nobody.
   void yield() noexcept;
-  // Switches away; the next stack commits the park, then calls unlock(locked). Returns when somebody woke the task,
-  // perhaps on another worker.
+  // Switches away; the next stack commits the park, then releases the lock, or calls unlock(locked). Returns when somebody woke
+  // the task, perhaps on another worker.
+  static void park(worker& on, base::lock& held) noexcept { park(on, nullptr, &held); }
   static void park(worker& on, void (*unlock)(void*) noexcept, void* locked) noexcept;
   // Switches away, to come back when `to` gives the task a turn.
   void move(lane* to) noexcept;
@@ -132,12 +144,18 @@ class alignas(base::cache_line) worker {
   // worker.cpp: queues and switches
   [[nodiscard]] record* next_local() noexcept;
   [[nodiscard]] record* next_quick() noexcept;
+  [[nodiscard]] record* next_without_locks() noexcept;
+  [[nodiscard]] record* next_queued() noexcept;
   [[nodiscard]] record* overdue_fresh() noexcept;
   [[nodiscard]] record* newest_fresh() noexcept;
   void queue_woken(record* t) noexcept;
+  void queue_displaced(record* t) noexcept;
+  [[gnu::cold]] void accept_specially(record* t) noexcept;
   void queue_fresh(record* t) noexcept;
   [[gnu::cold]] void queue_openly(record* t) noexcept;
   void spill(chain<record>& overflow) noexcept;
+  void append(record* t) noexcept;
+  [[gnu::cold]] void append_overflowing(record* t) noexcept;
   void tell() noexcept;
   [[nodiscard]] record* from_inbox() noexcept;
   [[nodiscard]] record* from_global() noexcept;
@@ -147,8 +165,15 @@ class alignas(base::cache_line) worker {
   [[nodiscard]] bool attach_cached(record* t) noexcept;
   [[nodiscard]] bool attach_any(record* t) noexcept;
   void attach(record* t, context::stack* s) noexcept;
+  static void switch_between(worker& on, record* self, record* next) noexcept;
   static void switch_from(worker& on, record* self, record* next) noexcept;
   void arrive() noexcept;
+  void unlock_departed() noexcept {
+    if (left_.unlock != nullptr)
+      left_.unlock(left_.locked);
+    else if (left_.locked != nullptr)
+      static_cast<base::lock*>(left_.locked)->release();
+  }
   [[gnu::cold]] void arrive_otherwise(departure::kind how) noexcept;
   [[gnu::cold]] void leave_turn(departure::kind how, record* t) noexcept;
   void adopt(record* t) noexcept;
@@ -202,6 +227,20 @@ class alignas(base::cache_line) worker {
 inline void become_runnable(record* t, task::run_state from) noexcept {
   if constexpr (base::checked_build) task::expect_queueable(*t, from);
   t->running.store(task::run_state::runnable, base::relaxed);
+}
+
+inline void worker::accept_woken(record* t) noexcept {
+  counters_.wakes.add();
+  become_runnable(t, task::run_state::none);
+  // One question for three: gives_way_ is one of the bits of is_routed.
+  if (force_migration || ((t->extras | gives_way_.load(base::relaxed)) & task::is_routed) != 0) [[unlikely]]
+    return accept_specially(t);
+  queue_woken(t);
+}
+
+inline void worker::queue_woken(record* t) noexcept {
+  WEFT_LOG(wake, "task %s to the slot of worker %d", task::label(*t).text, id_);
+  if (record* displaced = slot_.put(t)) queue_displaced(displaced);
 }
 
 // The worker whose thread this is, or nullptr. Opaque on purpose: a task may ask before and after a switch and must not get

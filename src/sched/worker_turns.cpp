@@ -7,7 +7,7 @@
 namespace weft::inline v1::sched {
 
 void worker::move(lane* to) noexcept {
-  record* next = tick_.passes() ? nullptr : next_quick();
+  record* next = tick_.passes() ? nullptr : next_without_locks();
   left_.what = departure::kind::moving;
   left_.who = current();
   left_.to = to;
@@ -48,7 +48,7 @@ void worker::leave_turn(departure::kind how, record* t) noexcept {
   if (how == departure::kind::parking) {
     t->running.store(task::run_state::none, base::relaxed);
     runnable = !t->word.commit_park();
-    if (left_.unlock != nullptr) left_.unlock(left_.locked);
+    unlock_departed();
     if (runnable) become_runnable(t, task::run_state::none);
   } else {
     if (how == departure::kind::moving) {

@@ -84,9 +84,7 @@ class scope_core::drained final : public wait::waitable {
   void unpublish(wait::node&) noexcept override { scope_.waiter_ = nullptr; }
   void lock() noexcept override { scope_.lock_.acquire(); }
   void unlock() noexcept override { scope_.lock_.release(); }
-  [[nodiscard]] std::uintptr_t order_key() const noexcept override {
-    return reinterpret_cast<std::uintptr_t>(&scope_.lock_);
-  }
+  [[nodiscard]] base::lock* own_lock() noexcept override { return &scope_.lock_; }
   [[nodiscard]] const char* reason() const noexcept override { return "end of scope"; }
   [[nodiscard]] const void* object() const noexcept override { return &scope_; }
 

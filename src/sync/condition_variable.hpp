@@ -52,9 +52,7 @@ class notification_operation final : public wait::waitable {
   void unpublish(wait::node&) noexcept override { condition_.waiters_.unlink(entry_); }
   void lock() noexcept override { condition_.lock_.acquire(); }
   void unlock() noexcept override { condition_.lock_.release(); }
-  [[nodiscard]] std::uintptr_t order_key() const noexcept override {
-    return reinterpret_cast<std::uintptr_t>(&condition_);
-  }
+  [[nodiscard]] base::lock* own_lock() noexcept override { return &condition_.lock_; }
   [[nodiscard]] const char* reason() const noexcept override { return "condition_variable"; }
   [[nodiscard]] const void* object() const noexcept override { return &condition_; }
   [[nodiscard]] wait::node& node() noexcept { return entry_; }

@@ -93,7 +93,7 @@ class lock_operation final : public wait::waitable {
   void unpublish(wait::node&) noexcept override { mutex_.unpublish(entry_); }
   void lock() noexcept override { mutex_.lock_.acquire(); }
   void unlock() noexcept override { mutex_.lock_.release(); }
-  [[nodiscard]] std::uintptr_t order_key() const noexcept override { return reinterpret_cast<std::uintptr_t>(&mutex_); }
+  [[nodiscard]] base::lock* own_lock() noexcept override { return &mutex_.lock_; }
   [[nodiscard]] const char* reason() const noexcept override { return "mutex"; }
   [[nodiscard]] const void* object() const noexcept override { return &mutex_; }
   [[nodiscard]] wait::node& node() noexcept { return entry_; }

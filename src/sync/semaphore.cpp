@@ -85,6 +85,7 @@ bool permit_operation::publish(wait::node&) noexcept { return semaphore_->publis
 void permit_operation::unpublish(wait::node&) noexcept { semaphore_->unpublish(entry_); }
 void permit_operation::lock() noexcept { semaphore_->lock_.acquire(); }
 void permit_operation::unlock() noexcept { semaphore_->lock_.release(); }
+base::lock* permit_operation::own_lock() noexcept { return &semaphore_->lock_; }
 
 void acquire(semaphore_core& s, std::uint64_t n, std::source_location where) {
   if (undisturbed() != nullptr && s.try_take(n)) [[likely]]

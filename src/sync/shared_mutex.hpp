@@ -87,7 +87,7 @@ class access_operation final : public wait::waitable {
   void unpublish(wait::node& n) noexcept override { mutex_.unpublish(access_, n); }
   void lock() noexcept override { mutex_.lock_.acquire(); }
   void unlock() noexcept override { mutex_.lock_.release(); }
-  [[nodiscard]] std::uintptr_t order_key() const noexcept override { return reinterpret_cast<std::uintptr_t>(&mutex_); }
+  [[nodiscard]] base::lock* own_lock() noexcept override { return &mutex_.lock_; }
   [[nodiscard]] const char* reason() const noexcept override {
     return access_ == access::write ? "shared_mutex (write)" : "shared_mutex (read)";
   }

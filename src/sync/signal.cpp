@@ -52,6 +52,7 @@ bool signal_operation::publish(wait::node&) noexcept {
 void signal_operation::unpublish(wait::node&) noexcept { signal_->unpublish(node_); }
 void signal_operation::lock() noexcept { signal_->lock(); }
 void signal_operation::unlock() noexcept { signal_->unlock(); }
+base::lock* signal_operation::own_lock() noexcept { return &signal_->own_lock(); }
 
 signal_core& signal_room::core() noexcept { return core_in<signal_core>(room_); }
 signal_room::~signal_room() {

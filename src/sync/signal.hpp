@@ -20,6 +20,7 @@ class signal_core {
  public:
   void lock() noexcept { lock_.acquire(); }
   void unlock() noexcept { lock_.release(); }
+  [[nodiscard]] base::lock& own_lock() noexcept { return lock_; }
 
   // --- with the lock -----------------------------------------------------------------------------------------------
   [[nodiscard]] bool take_flag(bool takes) noexcept {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <new>
+#include <utility>
 
 #include "context/system_memory.hpp"
 
@@ -32,18 +33,48 @@ record_pool::~record_pool() {
   }
 }
 
-record* record_pool::acquire(std::size_t& count) noexcept {
-  base::lock_guard guard(lock_);
-  if (free_ == nullptr && !grow()) return nullptr;
-  record* first = free_;
+record* record_pool::pop_batch() noexcept {
+  record* first = batches_;
+  if (first == nullptr) return nullptr;
+  batches_ = next_batch(*first);
+  free_count_ -= batch_size;
+  return first;
+}
+
+void record_pool::push_batch(record* first) noexcept {
+  set_next_batch(*first, batches_);
+  batches_ = first;
+  free_count_ += batch_size;
+}
+
+// The first of the loose ones.
+record* record_pool::cut(std::size_t& count) noexcept {
+  record* first = loose_;
   record* last = first;
   std::size_t taken = 1;
   for (; taken < count && last->next != nullptr; ++taken) last = last->next;
-  free_ = last->next;
+  loose_ = last->next;
   last->next = nullptr;
   free_count_ -= taken;
   count = taken;
   return first;
+}
+
+record* record_pool::acquire(std::size_t& count) noexcept {
+  base::lock_guard guard(lock_);
+  if (loose_ == nullptr && batches_ == nullptr && !grow()) return nullptr;
+  if (loose_ == nullptr) {
+    loose_ = pop_batch();
+    free_count_ += batch_size;
+  }
+  return cut(count);
+}
+
+record* record_pool::acquire_batch(std::size_t& count) noexcept {
+  count = batch_size;
+  base::lock_guard guard(lock_);
+  if (batches_ == nullptr && loose_ == nullptr && !grow()) return nullptr;
+  return batches_ != nullptr ? pop_batch() : cut(count);
 }
 
 void record_pool::release(record* chain) noexcept {
@@ -53,9 +84,23 @@ void record_pool::release(record* chain) noexcept {
   bool last_of_all = false;
   {
     base::lock_guard guard(lock_);
-    last->next = free_;
-    free_ = chain;
+    last->next = loose_;
+    loose_ = chain;
     free_count_ += count;
+    last_of_all = retired_ && all_free();
+  }
+  if (last_of_all) delete this;
+}
+
+void record_pool::release_batches(record* first) noexcept {
+  bool last_of_all = false;
+  {
+    base::lock_guard guard(lock_);
+    while (first != nullptr) {
+      record* next = next_batch(*first);
+      push_batch(first);
+      first = next;
+    }
     last_of_all = retired_ && all_free();
   }
   if (last_of_all) delete this;
@@ -87,12 +132,17 @@ bool record_pool::grow() noexcept {
     s = ::new (memory) slab;
     s->pool = this;
   }
+  // From the end, so that the lowest addresses are taken first. What makes no batch stays loose.
+  constexpr std::size_t in_batches = slab::capacity / batch_size * batch_size;
+  record* chain = loose_;
   for (std::size_t i = slab::capacity; i-- > 0;) {
     record* r = ::new (s->at(i)) record(s->first_ticket);
-    r->next = free_;
-    free_ = r;
+    r->next = chain;
+    chain = r;
+    if (i == in_batches) loose_ = std::exchange(chain, nullptr);
+    if (i < in_batches && i % batch_size == 0) push_batch(std::exchange(chain, nullptr));
   }
-  free_count_ += slab::capacity;
+  free_count_ += slab::capacity - in_batches;
   // Publishes the constructed records to walk().
   s->populated.store(true, base::release);
   if (!known) {
@@ -103,14 +153,25 @@ bool record_pool::grow() noexcept {
   return true;
 }
 
+void record_pool::loosen_all() noexcept {
+  while (record* first = pop_batch()) {
+    record* last = first;
+    while (last->next != nullptr) last = last->next;
+    last->next = loose_;
+    loose_ = first;
+    free_count_ += batch_size;
+  }
+}
+
 std::size_t record_pool::trim() noexcept {
   base::lock_guard guard(lock_);
   if (free_count_ < slab::capacity) return 0;
+  loosen_all();
   for (slab* s = slabs_.load(base::relaxed); s != nullptr; s = s->next) s->free_seen = 0;
-  for (record* r = free_; r != nullptr; r = r->next) ++slab::of(r)->free_seen;
+  for (record* r = loose_; r != nullptr; r = r->next) ++slab::of(r)->free_seen;
   record* kept = nullptr;
   std::size_t kept_count = 0;
-  for (record* r = free_; r != nullptr;) {
+  for (record* r = loose_; r != nullptr;) {
     record* next = r->next;
     slab* home = slab::of(r);
     if (home->free_seen == slab::capacity) {
@@ -122,7 +183,7 @@ std::size_t record_pool::trim() noexcept {
     }
     r = next;
   }
-  free_ = kept;
+  loose_ = kept;
   free_count_ = kept_count;
   std::size_t given = 0;
   for (slab* s = slabs_.load(base::relaxed); s != nullptr; s = s->next) {
@@ -138,14 +199,39 @@ std::size_t record_pool::trim() noexcept {
   return given;
 }
 
-void record_cache::spill() noexcept {
-  const std::size_t keep = capacity / 2;
-  record* last = free_;
-  for (std::size_t i = 1; i < keep; ++i) last = last->next;
-  record* rest = last->next;
-  last->next = nullptr;
-  pool_.release(rest);  // the older half: the newest are warm
-  count_ = keep;
+bool record_cache::refill() noexcept {
+  if (whole_count_ != 0) {
+    free_ = whole_[--whole_count_];
+    count_ = batch;
+  } else {
+    free_ = pool_.acquire_batch(count_);
+    if (free_ == nullptr) count_ = 0;
+  }
+  return free_ != nullptr;
+}
+
+void record_cache::set_aside() noexcept {
+  if (whole_count_ == most_whole) give_back(most_whole / 2);  // the newest are warm
+  whole_[whole_count_++] = free_;
+  free_ = nullptr;
+  count_ = 0;
+}
+
+void record_cache::give_back(std::size_t n) noexcept {
+  record* all = nullptr;
+  for (std::size_t i = 0; i < n; ++i) {
+    record_pool::set_next_batch(*whole_[i], all);
+    all = whole_[i];
+  }
+  std::copy(whole_ + n, whole_ + whole_count_, whole_);
+  whole_count_ -= n;
+  pool_.release_batches(all);
+}
+
+void record_cache::drain() noexcept {
+  if (whole_count_ != 0) give_back(whole_count_);
+  if (free_ != nullptr) pool_.release(std::exchange(free_, nullptr));
+  count_ = 0;
 }
 
 }  // namespace weft::inline v1::task

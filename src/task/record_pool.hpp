@@ -1,5 +1,8 @@
 // Where records come from: slabs that stay mapped until the runtime goes, per-worker caches, one global fallback.
 //
+// Between the caches and the pool records travel in whole batches: chains of a fixed length of which only the first record is
+// touched. Free records are cold, and a walk along them to cut off or to count would miss the caches at every step.
+//
 // P1. A record's address is a record's address until shutdown; its word's ticket never goes back, not even when the pages
 //     of a whole free slab are given back to the system (the slab's header keeps the highest ticket).  test task/recycle_*
 // P2. Slabs can be walked without locks, at any time, by dumps and debuggers.                           test task/walk_*
@@ -33,6 +36,14 @@ class record_pool {
   // Chains through `next`. acquire gives at least one and up to `count`, and says how many; nullptr when memory is out.
   [[nodiscard]] record* acquire(std::size_t& count) noexcept;
   void release(record* chain) noexcept;
+  // The same in batches of `batch_size`, themselves chained through next_batch(). acquire_batch says how many records it gives:
+  // fewer if there is no whole batch.
+  static constexpr std::size_t batch_size = 64;
+  [[nodiscard]] record* acquire_batch(std::size_t& count) noexcept;
+  void release_batches(record* first) noexcept;
+  // Of a batch's first record, which is free: its body is nobody's.
+  [[nodiscard]] static record* next_batch(const record& first) noexcept { return static_cast<record*>(first.body); }
+  static void set_next_batch(record& first, record* next) noexcept { first.body = next; }
 
   // The runtime is gone. The pool goes with the last record that somebody still holds, at once if nobody does.
   void retire() noexcept;
@@ -48,13 +59,19 @@ class record_pool {
 
  private:
   ~record_pool();
+  // Under lock_.
   [[nodiscard]] bool grow() noexcept;
-  [[nodiscard]] bool all_free() const noexcept;  // under lock_
+  [[nodiscard]] record* pop_batch() noexcept;
+  void push_batch(record* first) noexcept;
+  void loosen_all() noexcept;
+  [[nodiscard]] record* cut(std::size_t& count) noexcept;
+  [[nodiscard]] bool all_free() const noexcept;
 
   base::lock lock_;
   bool retired_ = false;  // under lock_
-  record* free_ = nullptr;  // under lock_
-  std::size_t free_count_ = 0;  // under lock_
+  record* batches_ = nullptr;  // under lock_: whole ones
+  record* loose_ = nullptr;  // under lock_: those in no batch
+  std::size_t free_count_ = 0;  // under lock_: of both
   slab* clean_ = nullptr;  // under lock_: slabs whose pages were given back
   std::size_t clean_count_ = 0;  // under lock_
   base::atomic<slab*> slabs_{nullptr};  // push-only
@@ -94,8 +111,9 @@ void record_pool::walk(Visit&& visit) const {
 // A worker's own free records: no atomics on a hit.
 class record_cache {
  public:
-  static constexpr std::size_t batch = 64;
-  static constexpr std::size_t capacity = 16 * batch;
+  static constexpr std::size_t batch = record_pool::batch_size;
+  static constexpr std::size_t most_whole = 16;
+  static constexpr std::size_t capacity = most_whole * batch;
 
   explicit record_cache(record_pool& pool) noexcept : pool_(pool) {}
   ~record_cache() { drain(); }
@@ -103,12 +121,8 @@ class record_cache {
   record_cache& operator=(const record_cache&) = delete;
 
   [[nodiscard]] record* take() noexcept {
-    if (free_ == nullptr) [[unlikely]] {
-      std::size_t got = batch;
-      free_ = pool_.acquire(got);
-      if (free_ == nullptr) return nullptr;
-      count_ = got;
-    }
+    if (free_ == nullptr && !refill()) [[unlikely]]
+      return nullptr;
     record* r = free_;
     free_ = r->next;
     --count_;
@@ -119,23 +133,24 @@ class record_cache {
     return r;
   }
   void put(record* r) noexcept {
+    if (count_ == batch) [[unlikely]]
+      set_aside();
     r->next = free_;
     free_ = r;
-    if (++count_ >= capacity) [[unlikely]]
-      spill();
+    ++count_;
   }
-  void drain() noexcept {
-    if (free_ != nullptr) pool_.release(free_);
-    free_ = nullptr;
-    count_ = 0;
-  }
+  void drain() noexcept;
 
  private:
-  void spill() noexcept;  // half of them to the pool
+  [[nodiscard]] bool refill() noexcept;  // false: still empty
+  void set_aside() noexcept;  // what is open, as a whole batch
+  void give_back(std::size_t n) noexcept;  // the oldest whole batches to the pool
 
   record_pool& pool_;
-  record* free_ = nullptr;
-  std::size_t count_ = 0;
+  record* free_ = nullptr;  // the open batch
+  std::size_t count_ = 0;  // of it
+  record* whole_[most_whole];
+  std::size_t whole_count_ = 0;
 };
 
 }  // namespace weft::inline v1::task

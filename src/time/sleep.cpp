@@ -25,7 +25,7 @@ class sleep_wait final : public wait::waitable {
   }
   void lock() noexcept override { wheel_.lock(); }
   void unlock() noexcept override { wheel_.unlock(); }
-  [[nodiscard]] std::uintptr_t order_key() const noexcept override { return reinterpret_cast<std::uintptr_t>(&wheel_); }
+  [[nodiscard]] base::lock* own_lock() noexcept override { return &wheel_.own_lock(); }
   [[nodiscard]] const char* reason() const noexcept override { return "sleep"; }
   [[nodiscard]] const void* object() const noexcept override { return nullptr; }
 

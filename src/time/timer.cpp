@@ -27,8 +27,6 @@ void timer_operation::lock() noexcept {
 void timer_operation::unlock() noexcept {
   if (wheel_ != nullptr) wheel_->unlock();
 }
-std::uintptr_t timer_operation::order_key() const noexcept {
-  return wheel_ != nullptr ? reinterpret_cast<std::uintptr_t>(wheel_) : reinterpret_cast<std::uintptr_t>(this);
-}
+base::lock* timer_operation::own_lock() noexcept { return wheel_ != nullptr ? &wheel_->own_lock() : nullptr; }
 
 }  // namespace weft::inline v1::time

@@ -32,6 +32,7 @@ class wheel final : public sched::timer_source {
 
   void lock() noexcept { lock_.acquire(); }
   void unlock() noexcept { lock_.release(); }
+  [[nodiscard]] base::lock& own_lock() noexcept { return lock_; }
   // With the lock.
   void insert(entry& t) noexcept;
   void remove(entry& t) noexcept;

@@ -45,6 +45,15 @@ template <std::derived_from<waitable> W>
 }
 void resume(task::parkable& who) noexcept;
 void resume_joiner(task::parkable& who) noexcept;  // the same, behind other woken tasks
+// The same, by a task that knows on which worker it runs.
+inline void resume(sched::worker& on, task::parkable& who) noexcept {
+  if (who.what == task::parkable::kind::fiber) [[likely]] {
+    task::record& t = static_cast<task::record&>(who);
+    if (t.owner == &on.owner()) [[likely]]
+      return on.accept_woken(&t);
+  }
+  resume(who);
+}
 
 // Asks for cancellation of a task that the caller holds a reference to. Any thread.
 void cancel(task::record& t) noexcept;
@@ -84,7 +93,7 @@ enum class round : std::uint8_t { completed, settle, cancelled, again };
 
 // One park of a task for something that could not be completed under the lock, which is held on entry and free on return.
 template <class W>
-round park_locked(sched::worker& on, task::record& self, W& w, node& n, bool interruptible) noexcept {
+[[gnu::always_inline]] inline round park_locked(sched::worker& on, task::record& self, W& w, node& n, bool interruptible) noexcept {
   using task::state_word;
   using task::wake_reason;
   self.wake_value = static_cast<std::uint64_t>(wake_reason::none);
@@ -97,7 +106,10 @@ round park_locked(sched::worker& on, task::record& self, W& w, node& n, bool int
     w.unlock();
     return cancelled ? round::cancelled : round::settle;
   }
-  sched::worker::park(on, [](void* p) noexcept { static_cast<W*>(p)->unlock(); }, &w);
+  if constexpr (!std::derived_from<W, waitable> && requires { w.own_lock(); })
+    sched::worker::park(on, w.own_lock());
+  else
+    sched::worker::park(on, [](void* p) noexcept { static_cast<W*>(p)->unlock(); }, &w);
   // Perhaps on another worker from here on.
   switch (task::reason_of(self.wake_value)) {
     case wake_reason::data:

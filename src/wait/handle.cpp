@@ -82,7 +82,7 @@ bool join_operation::publish(wait::node& n) noexcept { return wait::join_wait(*a
 void join_operation::unpublish(wait::node& n) noexcept { wait::join_wait(*as_record(task_)).unpublish(n); }
 void join_operation::lock() noexcept { as_record(task_)->join_lock.acquire(); }
 void join_operation::unlock() noexcept { as_record(task_)->join_lock.release(); }
-std::uintptr_t join_operation::order_key() const noexcept { return reinterpret_cast<std::uintptr_t>(as_record(task_)); }
+base::lock* join_operation::own_lock() noexcept { return &as_record(task_)->join_lock; }
 
 void add_reference(task_head* t) noexcept { sched::add_reference(as_record(t)); }
 void drop_reference(task_head* t) noexcept { sched::drop_reference(as_record(t)); }

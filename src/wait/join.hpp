@@ -25,9 +25,7 @@ class join_wait final : public waitable {
   void unpublish(node& n) noexcept override { unlink(target_.join_list, n); }
   void lock() noexcept override { target_.join_lock.acquire(); }
   void unlock() noexcept override { target_.join_lock.release(); }
-  [[nodiscard]] std::uintptr_t order_key() const noexcept override {
-    return reinterpret_cast<std::uintptr_t>(&target_);
-  }
+  [[nodiscard]] base::lock* own_lock() noexcept override { return &target_.join_lock; }
   [[nodiscard]] const char* reason() const noexcept override { return "join"; }
   [[nodiscard]] const void* object() const noexcept override { return &target_; }
   [[nodiscard]] const task::record& target() const noexcept { return target_; }

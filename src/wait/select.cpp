@@ -6,14 +6,16 @@
 //     "nothing is ready" is true of one moment, and of two ready arms the preferred one wins. Before that arms may be tried
 //     alone, as long as any that is ready may win: all of a fair select, the first of an ordered one.
 //                                                                             model/select, test wait/select_*
-// E3. Locks are taken in the order of their keys, each once.                  model/select (both orders)
-// E4. The frame outlives the committer, who reads the list of locks in it: a woken select takes every lock before it
-//     returns, and the committer's last unlock is its last touch.             model/select
+// E3. Locks are taken in the order of their addresses, each once.             model/select (both orders)
+// E4. The frame outlives the committer, who reads the list of locks in it: before a woken select returns, every lock has been
+//     taken once more, by it or by the one who woke it, and the committer's last unlock is its last touch.   model/select
 //
 // Rejected: a "winner" flag beside the word (a second decision, with a gap between the two); unlocking before the switch (a
 // waker would meet a half-parked waiter).
+#include <functional>
 #include <memory>
 
+#include "base/lock.hpp"
 #include "base/log.hpp"
 #include "sched/scheduler.hpp"
 #include "wait/fiber_wait.hpp"
@@ -38,7 +40,7 @@ class arm_set {
     for (std::uint32_t i = 0; i < arms.size(); ++i)
       if (arms[i].what != nullptr) {
         arms[i].entry->arm = i;
-        *to++ = {0, arms[i].what, arms[i].entry};
+        *to++ = {nullptr, arms[i].what, arms[i].entry};
       }
     end_ = to;
     prepare();
@@ -62,10 +64,10 @@ class arm_set {
     for (entry* next = entries_; next != end_; ++next) {
       entry e = *next;
       e.what->prepare();
-      e.key = e.what->order_key();
+      e.lock = e.what->own_lock();
       entry* to = next;
-      for (; to != entries_ && e.key <= to[-1].key; --to) {
-        if (e.key == to[-1].key) {
+      for (; to != entries_ && !std::less<>()(to[-1].lock, e.lock); --to) {
+        if (e.lock == to[-1].lock) {
           shares_locks_ = true;
           break;
         }
@@ -76,23 +78,27 @@ class arm_set {
   }
   void lock() noexcept {
     for (const entry* e = entries_; e != end_; ++e)
-      if (is_first(e)) e->what->lock();
+      if (is_first(e)) acquire(e->lock);
   }
   // The last unlock is the last touch of this object (E4).
   void unlock() noexcept {
     for (const entry *e = end_, *first = entries_; e != first;)
-      if (is_first(--e)) e->what->unlock();
+      if (is_first(--e)) release(e->lock);
   }
-  // Takes the nodes of all arms off, lock by lock.
-  void withdraw() noexcept {
+  // Takes the nodes of all arms off, lock by lock. One has been taken off with its lock held, by the one who woke us for it.
+  void withdraw(const node* taken_off) noexcept {
     for (const entry* e = entries_; e != end_;) {
-      waitable& w = *e->what;
-      w.lock();
+      if (e->where == taken_off && !shares_locks_) {
+        ++e;
+        continue;
+      }
+      base::lock* const held = e->lock;
+      acquire(held);
       do {
         e->what->unpublish(*e->where);
         ++e;
       } while (e != end_ && !is_first(e));
-      w.unlock();
+      release(held);
     }
   }
   // With every lock held.
@@ -114,14 +120,23 @@ class arm_set {
 
  private:
   struct entry {
-    std::uintptr_t key;
+    base::lock* lock;
     waitable* what;
     node* where;
   };
   static constexpr std::size_t inline_capacity = 8;
 
+  static void acquire(base::lock* l) noexcept {
+    if (l != nullptr) [[likely]]
+      l->acquire();
+  }
+  static void release(base::lock* l) noexcept {
+    if (l != nullptr) [[likely]]
+      l->release();
+  }
+
   [[nodiscard]] bool is_first(const entry* e) const noexcept {
-    return !shares_locks_ || e == entries_ || e->key != e[-1].key;
+    return !shares_locks_ || e == entries_ || e->lock != e[-1].lock;
   }
 
   std::span<const arm> arms_;
@@ -202,14 +217,12 @@ class selection {
 
   // After the park. True: somebody completed an arm for us (winner()).
   [[nodiscard]] bool end(const task::parkable& self) noexcept {
-    base::step<"select.withdraw">([&] { set_.withdraw(); });
     const std::uint64_t value = self.wake_value;
-    if (task::reason_of(value) != wake_reason::data) {
-      set_.prepare();
-      return false;
-    }
-    winner_ = task::arm_of(value);
-    return true;
+    const bool completed = task::reason_of(value) == wake_reason::data;
+    if (completed) winner_ = task::arm_of(value);
+    base::step<"select.withdraw">([&] { set_.withdraw(completed ? arms_[winner_].entry : nullptr); });
+    if (!completed) set_.prepare();
+    return completed;
   }
 
   [[nodiscard]] std::size_t winner() const noexcept { return winner_; }

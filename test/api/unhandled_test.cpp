@@ -208,7 +208,7 @@ TEST(Unhandled, a_handler_gets_the_name_and_the_exception_of_each_once) {
                           seen.push_back(std::string(task) + ": " + what);
                         }});
       for (int i = 0; i < 100; ++i) {
-        const std::string name = "t" + std::to_string(i);
+        const std::string name = std::to_string(i);
         auto h = rt.spawn({.name = name}, [name] { throw std::runtime_error("error of " + name); });
         if (i % 2 == 0) until([&] { return h.is_finished(); });
       }

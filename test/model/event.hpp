@@ -22,7 +22,7 @@ class event final : public wait::waitable {
   void unpublish(wait::node& n) noexcept override { wait::unlink(list_, n); }
   void lock() noexcept override { lock_.acquire(); }
   void unlock() noexcept override { lock_.release(); }
-  std::uintptr_t order_key() const noexcept override { return reinterpret_cast<std::uintptr_t>(this); }
+  base::lock* own_lock() noexcept override { return &lock_; }
   const char* reason() const noexcept override { return "event"; }
   const void* object() const noexcept override { return this; }
 

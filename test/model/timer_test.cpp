@@ -70,7 +70,7 @@ class timed_event final : public wait::waitable {
     wheel_.unlock();
     event_.unlock();
   }
-  std::uintptr_t order_key() const noexcept override { return 0; }
+  base::lock* own_lock() noexcept override { return nullptr; }  // of no select
   const char* reason() const noexcept override { return "timed event"; }
   const void* object() const noexcept override { return this; }
 

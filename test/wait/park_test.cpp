@@ -186,7 +186,7 @@ class witness final : public wait::waitable {
     note("unlock");
     lock_.release();
   }
-  [[nodiscard]] std::uintptr_t order_key() const noexcept override { return 0; }
+  [[nodiscard]] base::lock* own_lock() noexcept override { return nullptr; }  // of no select
   [[nodiscard]] const char* reason() const noexcept override { return "witness"; }
   [[nodiscard]] const void* object() const noexcept override { return this; }
 
@@ -276,7 +276,7 @@ class stepper final : public wait::waitable {
     if (node_ != nullptr) at(moment::committed, phase::parked);
     lock_.release();
   }
-  [[nodiscard]] std::uintptr_t order_key() const noexcept override { return 0; }
+  [[nodiscard]] base::lock* own_lock() noexcept override { return nullptr; }  // of no select
   [[nodiscard]] const char* reason() const noexcept override { return "stepper"; }
   [[nodiscard]] const void* object() const noexcept override { return this; }
   [[nodiscard]] bool acted() const { return acted_; }
@@ -381,7 +381,7 @@ TEST(Park, a_wait_that_publish_turns_down_goes_on_without_a_switch) {
       void unpublish(wait::node&) noexcept override { ADD_FAILURE() << "nothing was published"; }
       void lock() noexcept override { ++locked; }
       void unlock() noexcept override { --locked; }
-      [[nodiscard]] std::uintptr_t order_key() const noexcept override { return 0; }
+      [[nodiscard]] base::lock* own_lock() noexcept override { return nullptr; }  // of no select
       [[nodiscard]] const char* reason() const noexcept override { return "over"; }
       [[nodiscard]] const void* object() const noexcept override { return this; }
       int locked = 0;

@@ -65,7 +65,7 @@ class semaphore final : public wait::waitable {
   void unpublish(wait::node& n) noexcept override { wait::unlink(waiters_, n); }
   void lock() noexcept override { lock_.acquire(); }
   void unlock() noexcept override { lock_.release(); }
-  [[nodiscard]] std::uintptr_t order_key() const noexcept override { return reinterpret_cast<std::uintptr_t>(this); }
+  [[nodiscard]] base::lock* own_lock() noexcept override { return &lock_; }
   [[nodiscard]] const char* reason() const noexcept override { return "semaphore"; }
   [[nodiscard]] const void* object() const noexcept override { return this; }
 

@@ -116,7 +116,7 @@ class WEFT_API operation : public wait::waitable {
  public:
   void lock() noexcept final;
   void unlock() noexcept final;
-  [[nodiscard]] std::uintptr_t order_key() const noexcept final { return reinterpret_cast<std::uintptr_t>(channel_); }
+  [[nodiscard]] base::lock* own_lock() noexcept final;
   [[nodiscard]] const void* object() const noexcept final { return channel_; }
   [[nodiscard]] wait::node& node() noexcept { return entry_; }
   [[nodiscard]] status result() const noexcept { return entry_.result; }

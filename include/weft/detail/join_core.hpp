@@ -29,7 +29,7 @@ class WEFT_API join_operation final : public wait::waitable {
   void unpublish(wait::node& n) noexcept override;
   void lock() noexcept override;
   void unlock() noexcept override;
-  [[nodiscard]] std::uintptr_t order_key() const noexcept override;
+  [[nodiscard]] base::lock* own_lock() noexcept override;
   [[nodiscard]] const char* reason() const noexcept override { return "join"; }
   [[nodiscard]] const void* object() const noexcept override { return task_; }
   [[nodiscard]] task_head* task() const noexcept { return task_; }

@@ -58,7 +58,7 @@ class WEFT_API news_operation final : public wait::waitable {
   void unpublish(wait::node& n) noexcept override;
   void lock() noexcept override;
   void unlock() noexcept override;
-  [[nodiscard]] std::uintptr_t order_key() const noexcept override { return reinterpret_cast<std::uintptr_t>(news_); }
+  [[nodiscard]] base::lock* own_lock() noexcept override;
   [[nodiscard]] const char* reason() const noexcept override { return side_ == side::reader ? "news" : "death"; }
   [[nodiscard]] const void* object() const noexcept override { return news_; }
 

@@ -39,7 +39,7 @@ class WEFT_API signal_operation final : public wait::waitable {
   void unpublish(wait::node& n) noexcept override;
   void lock() noexcept override;
   void unlock() noexcept override;
-  [[nodiscard]] std::uintptr_t order_key() const noexcept override { return reinterpret_cast<std::uintptr_t>(signal_); }
+  [[nodiscard]] base::lock* own_lock() noexcept override;
   [[nodiscard]] const char* reason() const noexcept override { return reason_; }
   [[nodiscard]] const void* object() const noexcept override { return signal_; }
   [[nodiscard]] wait::node& node() noexcept { return node_; }

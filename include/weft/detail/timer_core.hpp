@@ -35,7 +35,7 @@ class WEFT_API timer_operation final : public wait::waitable {
   void unpublish(wait::node& n) noexcept override;
   void lock() noexcept override;
   void unlock() noexcept override;
-  [[nodiscard]] std::uintptr_t order_key() const noexcept override;
+  [[nodiscard]] base::lock* own_lock() noexcept override;
   [[nodiscard]] std::int64_t deadline() const noexcept override { return entry_.deadline; }
   [[nodiscard]] const char* reason() const noexcept override { return "timer"; }
   [[nodiscard]] const void* object() const noexcept override { return nullptr; }

@@ -4,13 +4,16 @@
 // A1. publish() and unpublish() are called with the lock held, and the lock stays held from publish() until the park is
 //     committed (switch, then commit, then unlock), so whoever takes the lock never meets a half-parked waiter.
 // A2. unpublish() is idempotent: the node may have been taken off by a waker in between.
-// A3. Locks of several waitables are taken in the order of their keys; equal keys mean the same lock.
+// A3. Locks of several waitables are taken in the order of their addresses, each once.
 #pragma once
 
 #include <cstdint>
 
 #include <weft/detail/config.hpp>
 
+namespace weft::inline v1::base {
+class lock;
+}
 namespace weft::inline v1::task {
 struct parkable;
 }
@@ -33,7 +36,7 @@ struct node {
 
 class WEFT_API waitable {
  public:
-  // Without the lock, before anything else: what is needed to know lock and order key.
+  // Without the lock, before anything else: what is needed to know which lock it is.
   virtual void prepare() noexcept {}
   // Without the lock: completes at once if that takes no lock.
   [[nodiscard]] virtual bool try_complete() noexcept = 0;
@@ -51,7 +54,8 @@ class WEFT_API waitable {
 
   virtual void lock() noexcept = 0;
   virtual void unlock() noexcept = 0;
-  [[nodiscard]] virtual std::uintptr_t order_key() const noexcept = 0;
+  // What these two take and release, for a select, which has many of them to take; nullptr: nothing.
+  [[nodiscard]] virtual base::lock* own_lock() noexcept = 0;
   // For a waiter that has no wheel to be woken by: an outside thread. Steady clock, nanoseconds; INT64_MAX is never.
   [[nodiscard]] virtual std::int64_t deadline() const noexcept { return INT64_MAX; }
 

@@ -53,10 +53,15 @@ void worker::park(worker& on, void (*unlock)(void*) noexcept, void* locked) noex
   model_task* t = static_cast<model_task*>(on.current_);
   t->context = 1;
   const bool parked = t->word.commit_park();
-  if (unlock != nullptr) unlock(locked);
+  if (unlock != nullptr)
+    unlock(locked);
+  else if (locked != nullptr)
+    static_cast<base::lock*>(locked)->release();
   if (!parked) return;  // enqueued and at once run by ourselves
   t->in_no_queue.acquire();
 }
+
+void worker::accept_woken(record* t) noexcept { scheduler::schedule(t); }
 
 void worker::accept_woken_batch(chain<record>&& batch) noexcept {
   while (record* t = batch.pop_front()) scheduler::schedule(t);
