@@ -133,13 +133,13 @@ template <side Side>
 }  // namespace
 
 status send(core& c, void* slot, std::source_location where) {
-  if (c.is_rendezvous()) return meet_receiver(c, slot, where);
-  return c.has_fast_path() ? send_fast(c, slot, where) : send_locked(nullptr, c, slot, where);
+  if (c.has_fast_path()) return send_fast(c, slot, where);
+  return c.is_rendezvous() ? meet_receiver(c, slot, where) : send_locked(nullptr, c, slot, where);
 }
 
 status receive(core& c, void* slot, std::source_location where) {
-  if (c.is_rendezvous()) return meet_sender(c, slot, where);
-  return c.has_fast_path() ? receive_fast(c, slot, where) : receive_locked(nullptr, c, slot, where);
+  if (c.has_fast_path()) return receive_fast(c, slot, where);
+  return c.is_rendezvous() ? meet_sender(c, slot, where) : receive_locked(nullptr, c, slot, where);
 }
 
 status try_send(core& c, void* slot) {

@@ -44,7 +44,10 @@ class fast_ring final : public buffer {
       if (base::check<"fast_ring.send.flags">((tail & tail_flags) != 0)) return false;
       const place p = place_of(tail >> tail_shift);
       if (!has_room(p)) return false;
-      if (!advance(tail_, tail, std::uint64_t{1} << tail_shift)) continue;
+      if (!advance(tail_, tail, std::uint64_t{1} << tail_shift)) [[unlikely]] {
+        tail = step_back(tail_);
+        continue;
+      }
       write(p, w);
       return true;
     }
@@ -55,7 +58,10 @@ class fast_ring final : public buffer {
       if (base::check<"fast_ring.receive.flags">((head & senders_wait) != 0)) return false;
       const place p = place_of(head >> head_shift);
       if (!holds(p)) return false;
-      if (!advance(head_, head, std::uint64_t{1} << head_shift)) continue;
+      if (!advance(head_, head, std::uint64_t{1} << head_shift)) [[unlikely]] {
+        head = step_back(head_);
+        continue;
+      }
       read(p, w);
       return true;
     }
@@ -159,6 +165,12 @@ class fast_ring final : public buffer {
   // release pairs with the acquire of head_ in has_room(): what a receiver did before is seen by the sender it made room for.
   static bool advance(base::atomic<std::uint64_t>& word, std::uint64_t& seen, std::uint64_t by) noexcept {
     return word.compare_exchange_weak(seen, seen + by, base::release, base::relaxed);
+  }
+  // Somebody on another core was faster. At once it would be the same again, and the line would travel for every element: let it
+  // have its way for a while, some dozens of elements long.
+  static std::uint64_t step_back(const base::atomic<std::uint64_t>& word) noexcept {
+    base::linger(40);
+    return word.load(base::relaxed);
   }
   // A position and its slot: looked up once, because the compiler would do it again after every atomic operation.
   struct place {

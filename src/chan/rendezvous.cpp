@@ -22,7 +22,9 @@ class rendezvous_wait {
   void unpublish(wait::node&) noexcept { channel_.unpublish(Side, entry_); }
   void lock() noexcept { channel_.lock(); }
   void unlock() noexcept { channel_.unlock(); }
-  [[nodiscard]] base::lock& own_lock() noexcept { return channel_.own_lock(); }
+  static void park(sched::worker& on, rendezvous_wait& w) noexcept {
+    sched::worker::park(on, nullptr, &w.channel_.own_lock());
+  }
   [[nodiscard]] entry& waiting() noexcept { return entry_; }
 
  private:

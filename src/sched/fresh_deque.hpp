@@ -33,37 +33,50 @@ class fresh_deque {
   fresh_deque& operator=(const fresh_deque&) = delete;
 
   // --- owner only -------------------------------------------------------------------------------------------------
-  // Adds the newest. A full deque hands its older half to `overflow` first.
-  void push(Task* t, chain<Task>& overflow) noexcept {
+  // Adds the newest, if there is room. `seemed_empty`: it was the only one then; false may be out of date.
+  [[nodiscard]] bool try_push(Task* t, bool& seemed_empty) noexcept {
     const std::int64_t bottom = bottom_.load(base::relaxed);
-    // acquire pairs with the CAS of steal(): a slot it has read may be overwritten (D3).
-    if (bottom - top_.load(base::order<"fresh.push.top">(base::acquire)) >= static_cast<std::int64_t>(mask_ + 1))
-        [[unlikely]]
-      for (std::size_t i = 0; i < (mask_ + 1) / 2; ++i)
-        if (Task* oldest = steal()) overflow.push_back(oldest);
+    if (bottom - top_seen_ >= static_cast<std::int64_t>(mask_ + 1)) [[unlikely]] {
+      // acquire pairs with the CAS of steal(): a slot it has read may be overwritten (D3).
+      top_seen_ = top_.load(base::order<"fresh.push.top">(base::acquire));
+      if (bottom - top_seen_ >= static_cast<std::int64_t>(mask_ + 1)) return false;
+    }
+    seemed_empty = bottom == top_seen_;
     slots_[index(bottom)].store(t, base::relaxed);
     // Publishes the slot and the task; pairs with the acquire of bottom_ in steal().
     bottom_.store(bottom + 1, base::order<"fresh.push.bottom">(base::release));
+    return true;
+  }
+  // Adds the newest. A full deque hands its older half to `overflow` first.
+  void push(Task* t, chain<Task>& overflow) noexcept {
+    bool seemed_empty = false;
+    while (!try_push(t, seemed_empty)) [[unlikely]]
+      for (std::size_t i = 0; i < (mask_ + 1) / 2; ++i)
+        if (Task* oldest = steal()) overflow.push_back(oldest);
   }
 
   // The newest.
   [[nodiscard]] Task* pop() noexcept {
     const std::int64_t bottom = bottom_.load(base::relaxed) - 1;
-    if (bottom < top_.load(base::relaxed)) return nullptr;  // surely empty: top_ only grows
+    if (bottom < top_seen_) return nullptr;  // surely empty: top_ only grows
     // release as in push(): a thief that reads this store relies on it for the older slots. C++20 does not count a relaxed
     // store by the same thread as part of push()'s release sequence. Found by model/fresh_deque.
     bottom_.store(bottom, base::order<"fresh.pop.bottom">(base::release));
     // Our bottom_ is visible before we read top_; the mirror is in steal(). Either the thief sees that we took the slot,
     // or we see that it took it. Guard: model/fresh_deque.
     base::step<"fresh.pop.fence">([] { base::fence_seq_cst(); });
-    std::int64_t top = top_.load(base::relaxed);
+    // acquire as in try_push(): it is what top_seen_ becomes.
+    std::int64_t top = top_seen_ = top_.load(base::order<"fresh.pop.top">(base::acquire));
     Task* t = nullptr;
     if (top <= bottom) {
       t = slots_[index(bottom)].load(base::relaxed);
       if (top < bottom) return t;
-      // The last one: D2. relaxed: the task is our own push, and the fence above makes this a release for thieves.
-      if (!base::check<"fresh.pop.last">(top_.compare_exchange_strong(top, top + 1, base::relaxed, base::relaxed)))
+      // The last one: D2. relaxed: the task is our own push, and the fence above makes this a release for thieves. acquire on
+      // failure as in try_push().
+      if (!base::check<"fresh.pop.last">(
+              top_.compare_exchange_strong(top, top + 1, base::relaxed, base::order<"fresh.pop.lost">(base::acquire))))
         t = nullptr;
+      top_seen_ = bottom + 1;  // taken, by us or by a thief
     }
     bottom_.store(bottom + 1, base::relaxed);
     return t;
@@ -101,6 +114,7 @@ class fresh_deque {
 
   alignas(base::cache_line) base::atomic<std::int64_t> top_{0};
   alignas(base::cache_line) base::atomic<std::int64_t> bottom_{0};
+  std::int64_t top_seen_ = 0;  // the owner's: no further than top_, whose line is the thieves' as well
   const std::size_t mask_;
   const std::unique_ptr<base::atomic<Task*>[]> slots_;
 };

@@ -12,12 +12,13 @@
 
 namespace weft::inline v1::sched {
 
-// Not more at a time than the worker's ring takes: what is woken then runs while it is still in the cache. The rest stays in its
-// wheel, and the next look comes when these have run.
+// A few at a time: what is woken then runs while it is still in the cache. The rest stays in its wheel, and the next look comes when
+// these have run.
 std::size_t scheduler::fire_timers(base::time_ns now, worker& on) noexcept {
   constexpr std::size_t least = 16;  // also while the ring is full of tasks that yield
+  constexpr std::size_t largest = 128;
   const std::size_t room = on.woken_.capacity() - std::min(on.woken_.size(), on.woken_.capacity());
-  const std::size_t most = std::max(room / 2, least);
+  const std::size_t most = std::clamp(room / 2, least, largest);
   std::size_t fired = 0;
   bool more = false;
   for (worker* w : workers()) {

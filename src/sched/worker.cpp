@@ -28,7 +28,7 @@ inline void prefetch(const void* from, std::size_t lines) noexcept {
 inline void prefetch_behind(const ring<record>& woken) noexcept {
   const auto [soon, later] = woken.upcoming(2, 5);
   if (soon != nullptr) prefetch(soon->sp.load(base::relaxed), 4);
-  if (later != nullptr) prefetch(later, 2);
+  if (later != nullptr) prefetch(later, 1);
 }
 
 }  // namespace
@@ -63,6 +63,10 @@ void worker::accept_specially(record* t) noexcept {
   queue_openly(t);
 }
 
+void worker::log_wake(const record& t) noexcept {
+  WEFT_LOG(wake, "task %s to the slot of worker %d", task::label(t).text, id_);
+}
+
 // From the slot, by a later one.
 void worker::queue_displaced(record* t) noexcept {
   append(t);
@@ -92,18 +96,23 @@ void worker::accept_fresh(record* t) noexcept {
 }
 
 inline void worker::queue_fresh(record* t) noexcept {
-  const bool first = fresh_.empty();
-  chain<record> overflow;
-  fresh_.push(t, overflow);
-  spill(overflow);
+  bool first = false;
+  if (!fresh_.try_push(t, first)) [[unlikely]]
+    queue_overflowing(t);
   // One short task is not worth waking a thread for.
   if (!first || gives_way()) tell();
+}
+
+void worker::queue_overflowing(record* fresh) noexcept {
+  chain<record> overflow;
+  fresh_.push(fresh, overflow);
+  spill(overflow);
 }
 
 // In the order of their turns, started or not.
 void worker::queue(record* t) noexcept {
   if ((t->extras & task::on_lane) != 0) return queue_openly(t);
-  if (t->stack != nullptr)
+  if (t->is_started())
     gives_way() ? queue_openly(t) : queue_woken(t);
   else
     queue_fresh(t);
@@ -142,7 +151,7 @@ void worker::accept_batch(chain<record>&& batch) noexcept {
   chain<record> overflow;
   while (record* t = batch.pop_front()) {
     // Those that never ran are started one after the other, not all before anything else: each start costs a stack.
-    if (t->stack != nullptr || (t->extras & task::on_lane) != 0)
+    if (t->is_started() || (t->extras & task::on_lane) != 0)
       woken_.push(t, overflow);
     else
       fresh_.push(t, overflow);
@@ -218,7 +227,7 @@ record* worker::next_queued() noexcept {
   if (t == nullptr && (t = woken_.pop()) != nullptr) prefetch_behind(woken_);
   if (t == nullptr) t = slot_.take();
   if (t == nullptr && stacks_.size() != 0) t = newest_fresh();
-  if (t == nullptr || t->stack != nullptr || attach_cached(t)) [[likely]]
+  if (t == nullptr || t->is_started() || attach_cached(t)) [[likely]]
     return t;
   in_hand_ = t;
   return nullptr;
@@ -310,7 +319,7 @@ void worker::give_stack(context::stack* s) noexcept {
 }
 
 // `t` becomes the running task of this worker: K1. The caller switches to it next.
-inline void worker::adopt(record* t) noexcept {
+[[gnu::always_inline]] inline void worker::adopt(record* t) noexcept {
   if constexpr (base::checked_build) {
     task::expect_runnable(*t, "RUNNING");
     base::require(((t->extras & task::on_lane) != 0) == (t->dispatcher != nullptr),
@@ -377,7 +386,7 @@ void worker::switch_from(worker& on, record* self, record* next) noexcept {
 
 // From the worker's own stack to a task; back when nothing local is left to run.
 void worker::run(record* t) noexcept {
-  if (t->stack == nullptr && !attach_any(t)) [[unlikely]]
+  if (!t->is_started() && !attach_any(t)) [[unlikely]]
     return scheduler_.starve(*this, t);
   adopt(t);
   context::switch_flow(&sp_, flow_, t->sp.load(base::relaxed), t->stack->annotations, this);
@@ -438,7 +447,7 @@ void worker::run_tasks(worker* w) noexcept {
     w = this_worker();  // user code may have run, and moved us
     context::stack* left = nullptr;
     record* next = w->end_current(left);
-    if (next == nullptr || next->stack != nullptr || !context::stacks_may_be_shared || next->stack_size != 0 ||
+    if (next == nullptr || next->is_started() || !context::stacks_may_be_shared || next->stack_size != 0 ||
         left->size != w->scheduler_.stacks().default_size())
       leave(*w, next, left);
     context::reset_control_words();
@@ -453,6 +462,7 @@ record* worker::end_current(context::stack*& left) noexcept {
   left = t->stack;
   left->owner = nullptr;
   t->stack = nullptr;
+  t->sp.store(nullptr, base::relaxed);
   current_.store(nullptr, base::relaxed);
   scheduler::leave_lane(t);
   drop_reference(t);
@@ -461,7 +471,7 @@ record* worker::end_current(context::stack*& left) noexcept {
 }
 
 void worker::leave(worker& w, record* next, context::stack* left) noexcept {
-  if (next != nullptr && next->stack == nullptr && !w.attach_cached(next)) {
+  if (next != nullptr && !next->is_started() && !w.attach_cached(next)) {
     w.in_hand_ = next;
     next = nullptr;
   }

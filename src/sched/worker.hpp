@@ -27,7 +27,6 @@
 #include "sched/ring.hpp"
 #include "sched/statistics.hpp"
 #include "sched/tick.hpp"
-#include "task/name.hpp"
 #include "task/record_pool.hpp"
 #include "task/task.hpp"
 
@@ -82,9 +81,8 @@ class alignas(base::cache_line) worker {
   // --- the running task, on this worker ---------------------------------------------------------------------------
   // Lets others run; back at once if there is nobody.
   void yield() noexcept;
-  // Switches away; the next stack commits the park, then releases the lock, or calls unlock(locked). Returns when somebody woke
-  // the task, perhaps on another worker.
-  static void park(worker& on, base::lock& held) noexcept { park(on, nullptr, &held); }
+  // Switches away; the next stack commits the park, then calls unlock(locked), or without it releases `locked`, a base::lock or
+  // nullptr. Returns when somebody woke the task, perhaps on another worker.
   static void park(worker& on, void (*unlock)(void*) noexcept, void* locked) noexcept;
   // Switches away, to come back when `to` gives the task a turn.
   void move(lane* to) noexcept;
@@ -144,14 +142,16 @@ class alignas(base::cache_line) worker {
   // worker.cpp: queues and switches
   [[nodiscard]] record* next_local() noexcept;
   [[nodiscard]] record* next_quick() noexcept;
-  [[nodiscard]] record* next_without_locks() noexcept;
+  [[nodiscard]] record* next_without_locks() noexcept;  // the same, out of line
   [[nodiscard]] record* next_queued() noexcept;
   [[nodiscard]] record* overdue_fresh() noexcept;
   [[nodiscard]] record* newest_fresh() noexcept;
   void queue_woken(record* t) noexcept;
   void queue_displaced(record* t) noexcept;
+  [[gnu::cold]] void log_wake(const record& t) noexcept;  // apart: its text would be in the frame of whoever wakes
   [[gnu::cold]] void accept_specially(record* t) noexcept;
   void queue_fresh(record* t) noexcept;
+  [[gnu::cold]] void queue_overflowing(record* fresh) noexcept;
   [[gnu::cold]] void queue_openly(record* t) noexcept;
   void spill(chain<record>& overflow) noexcept;
   void append(record* t) noexcept;
@@ -239,7 +239,8 @@ inline void worker::accept_woken(record* t) noexcept {
 }
 
 inline void worker::queue_woken(record* t) noexcept {
-  WEFT_LOG(wake, "task %s to the slot of worker %d", task::label(*t).text, id_);
+  if (base::logs(base::topic::wake)) [[unlikely]]
+    log_wake(*t);
   if (record* displaced = slot_.put(t)) queue_displaced(displaced);
 }
 

@@ -89,32 +89,35 @@ inline constexpr std::size_t record_size = 384;
 using detail::name_capacity;
 inline constexpr std::size_t name_words = name_capacity / sizeof(std::uint64_t);
 
-// Ordered by use: a task that runs to its end without parking touches three cache lines, which matters when it was stolen.
+// Ordered by use: a task that runs to its end without parking touches three cache lines, which matters when it was stolen; one
+// that parks and is woken touches one, which matters when there are thousands of them.
 struct alignas(base::cache_line) record : parkable, detail::task_head {
   explicit record(ticket first) noexcept : parkable(kind::fiber, phase::init, first) {}
 
   // Where the switch stores it; nobody else writes it then.
   [[nodiscard]] void** sp_address() noexcept { return reinterpret_cast<void**>(&sp); }
+  // It has frames on a stack of its own; nobody may run it on another.
+  [[nodiscard]] bool is_started() const noexcept { return sp.load(base::relaxed) != nullptr; }
 
-  // --- first line: every switch ---
-  base::raw_atomic<void*> sp{nullptr};  // saved context while not running; others read it as a hint
-  base::plain<record*> next{nullptr};  // link of whatever queue holds it
-  context::stack* stack = nullptr;  // attached at first run
-  const detail::operations* ops = nullptr;  // what to call on the typed body
-  void* body = nullptr;  // closure and result: inline below, or on the heap
-  // --- second line ---
-  exception_state exceptions;
+  // --- first line: all that parking, waking and switching touch; the first bytes lie in the padding of parkable ---
   base::atomic<run_state> running{run_state::none};
   std::uint8_t shields = 0;
   std::uint8_t extras = 0;  // what is out of the ordinary; mostly nothing
-  std::uint8_t body_alignment_log2 = 0;  // of a heap body
   base::atomic<std::uint32_t> references{0};
+  base::raw_atomic<void*> sp{nullptr};  // saved context while not running; others read it as a hint
+  base::plain<record*> next{nullptr};  // link of whatever queue holds it
+  exception_state exceptions;
   sched::scheduler* owner = nullptr;  // the runtime it belongs to
+  // --- second line: the beginning and the end ---
+  context::stack* stack = nullptr;  // attached at first run
+  const detail::operations* ops = nullptr;  // what to call on the typed body
+  void* body = nullptr;  // closure and result: inline below, or on the heap
   wait::node* join_list = nullptr;  // under join_lock
   base::lock join_lock;
   std::uint32_t stack_size = 0;  // 0: the default class
   std::uint64_t id = 0;
   base::atomic<std::uint32_t> name_version{0};  // name.hpp
+  std::uint8_t body_alignment_log2 = 0;  // of a heap body
   // --- third line on ---
   static constexpr std::size_t inline_capacity = 104;
   alignas(16) std::byte inline_body[inline_capacity];
@@ -133,7 +136,8 @@ struct alignas(base::cache_line) record : parkable, detail::task_head {
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Winvalid-offsetof"  // bases without data before the members: it means what it says
-static_assert(offsetof(record, exceptions) == 64 && offsetof(record, inline_body) == 128 &&
+static_assert(offsetof(record, running) < offsetof(record, sp) && offsetof(record, sp) == 24 &&
+              offsetof(record, stack) == 64 && offsetof(record, inline_body) == 128 &&
               offsetof(record, timer_room) == 256);
 #pragma GCC diagnostic pop
 static_assert(sizeof(record) == record_size, "records are sized for a million parked tasks; see docs/performance.md");

@@ -106,8 +106,8 @@ template <class W>
     w.unlock();
     return cancelled ? round::cancelled : round::settle;
   }
-  if constexpr (!std::derived_from<W, waitable> && requires { w.own_lock(); })
-    sched::worker::park(on, w.own_lock());
+  if constexpr (requires { W::park(on, w); })
+    W::park(on, w);
   else
     sched::worker::park(on, [](void* p) noexcept { static_cast<W*>(p)->unlock(); }, &w);
   // Perhaps on another worker from here on.

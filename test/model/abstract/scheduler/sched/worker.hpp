@@ -61,7 +61,6 @@ class worker {
   [[nodiscard]] any_number random() noexcept { return {}; }
   [[nodiscard]] timer_source& timers() const noexcept { return *static_cast<model_task*>(current_)->timers; }
   void accept_woken_batch(chain<record>&& batch) noexcept;  // who fires timers may be any worker: a default-made one
-  static void park(worker& on, base::lock& held) noexcept { park(on, nullptr, &held); }
   static void park(worker& on, void (*unlock)(void*) noexcept, void* locked) noexcept;
   void accept_woken(record* t) noexcept;
 
