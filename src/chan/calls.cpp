@@ -80,7 +80,7 @@ template <side Side>
 
 // Under the lock, and with a park if need be. `on` is nullptr if cancellation and budget have not been looked at.
 [[gnu::noinline]] status send_locked(sched::worker* on, core& c, void* slot, std::source_location where) {
-  if (on == nullptr && (on = undisturbed()) == nullptr) [[unlikely]]
+  if (on == nullptr && (on = wait::undisturbed()) == nullptr) [[unlikely]]
     return complete_slowly<send_operation>(c, slot, false, where);
   const attempt a = lock_and_attempt<side::writer>(c, slot);
   if (a.how == status::would_block) return park<send_operation, side::writer>(*on, c, slot, where);
@@ -90,7 +90,7 @@ template <side Side>
 }
 
 [[gnu::noinline]] status receive_locked(sched::worker* on, core& c, void* slot, std::source_location where) {
-  if (on == nullptr && (on = undisturbed()) == nullptr) [[unlikely]]
+  if (on == nullptr && (on = wait::undisturbed()) == nullptr) [[unlikely]]
     return complete_slowly<receive_operation>(c, slot, false, where);
   const attempt a = lock_and_attempt<side::reader>(c, slot);
   if (a.how == status::would_block) return park<receive_operation, side::reader>(*on, c, slot, where);
@@ -101,7 +101,7 @@ template <side Side>
 
 // For channels with a fast path.
 [[gnu::noinline]] status send_fast(core& c, void* slot, std::source_location where) {
-  sched::worker* on = undisturbed();
+  sched::worker* on = wait::undisturbed();
   if (on == nullptr) [[unlikely]]
     return complete_slowly<send_operation>(c, slot, false, where);
   if (c.fast_path().try_send(*static_cast<const words*>(slot))) return status::done;
@@ -109,7 +109,7 @@ template <side Side>
 }
 
 [[gnu::noinline]] status receive_fast(core& c, void* slot, std::source_location where) {
-  sched::worker* on = undisturbed();
+  sched::worker* on = wait::undisturbed();
   if (on == nullptr) [[unlikely]]
     return complete_slowly<receive_operation>(c, slot, false, where);
   if (c.fast_path().try_receive(*static_cast<words*>(slot))) return status::done;

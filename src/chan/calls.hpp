@@ -23,14 +23,4 @@ template <class Operation>
   return op.result();
 }
 
-// The running task's worker, if the task may go on without a look at cancellation and budget.
-inline sched::worker* undisturbed() noexcept {
-  sched::worker* on = sched::this_worker();
-  if (on == nullptr || on->current() == nullptr) [[unlikely]]
-    return nullptr;
-  if ((on->current()->word.peek() & task::state_word::cancel_requested) != 0) [[unlikely]]
-    return nullptr;
-  return on->spend_budget() ? on : nullptr;
-}
-
 }  // namespace weft::inline v1::chan

@@ -7,6 +7,8 @@ namespace weft::inline v1::chan {
 
 using task::wake_reason;
 
+static_assert(sizeof(core) == 2 * base::cache_line, "the first line is what a rendezvous touches");
+
 core::core(const element& e, kind k, std::size_t capacity, bool lock_free) : element_(e), capacity_(capacity) {
   switch (k) {
     case kind::unlimited: buffer_ = make_unlimited_buffer(e); return;

@@ -170,7 +170,7 @@ class alignas(base::cache_line) core {
   base::atomic<std::uint32_t> ends_[2] = {1, 1};
 };
 
-// ---- what every operation goes through: inline, a rendezvous is a hundred nanoseconds ----------------------------------
+// ---- what operations go through under the lock ---------------------------------------------------------------------------
 
 // The first waiter of that side that is still to be had. Under the lock nobody is half-parked; a waiter claimed by somebody
 // else (cancelled, another arm of its select) is stale and finds its node unlinked when it comes for it.

@@ -3,6 +3,8 @@
 // What core::send and core::receive do under the lock, for one who is no arm of a select: C1 to C3 of core.hpp hold here as
 // there. A function of its own because it is the whole of a ping-pong, some two hundred instructions; the claim and the park are
 // two functions, so that each saves the registers that it needs, and a parked task has only the second's frame.
+#include <new>
+
 #include "chan/calls.hpp"
 
 namespace weft::inline v1::chan {
@@ -14,7 +16,12 @@ constexpr side opposite(side s) noexcept { return s == side::writer ? side::read
 template <side Side>
 class rendezvous_wait {
  public:
-  rendezvous_wait(core& c, void* slot) noexcept : channel_(c) { entry_.slot = slot; }
+  rendezvous_wait(task::record& self, core& c, void* slot) noexcept
+      : channel_(c),
+        entry_(*::new(self.wait_room) entry) {
+    static_assert(sizeof(entry) <= task::record::wait_room_size);
+    entry_.slot = slot;
+  }
   bool publish(wait::node&) noexcept {
     channel_.publish(Side, entry_);
     return true;
@@ -29,7 +36,7 @@ class rendezvous_wait {
 
  private:
   core& channel_;
-  entry entry_;
+  entry& entry_;
 };
 
 // With the lock held, and nobody there to meet.
@@ -38,7 +45,7 @@ template <class Operation, side Side>
   task::record& self = *on.current();
   wait::check_may_suspend(1, where);
   wait::note_site(self, Side == side::writer ? "send" : "receive", &c, where);
-  rendezvous_wait<Side> w(c, slot);
+  rendezvous_wait<Side> w(self, c, slot);
   switch (wait::detail::park_locked(on, self, w, w.waiting(), self.shields == 0 && !on.is_unwinding())) {
     case wait::detail::round::completed: return w.waiting().result;
     case wait::detail::round::cancelled: wait::throw_cancelled();
@@ -70,7 +77,7 @@ template <side Side>
 template <class Operation, side Side>
 [[gnu::always_inline]] inline status meet(core& c, void* slot, std::source_location where) {
   c.expect_partner(opposite(Side));
-  sched::worker* on = undisturbed();
+  sched::worker* on = wait::undisturbed();
   if (on == nullptr) [[unlikely]]
     return complete_slowly<Operation>(c, slot, false, where);
   c.lock();

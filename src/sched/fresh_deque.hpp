@@ -93,10 +93,8 @@ class fresh_deque {
     const std::int64_t bottom = bottom_.load(base::order<"fresh.steal.bottom">(base::acquire));
     if (top >= bottom) return nullptr;
     Task* t = slots_[index(top)].load(base::relaxed);
-    // release: our read of the slot comes before the owner overwrites it, pairs with the acquire of top_ in push().
-    // acquire on failure: push() calls this on a full deque and goes on to overwrite what a faster thief has read.
-    if (!top_.compare_exchange_strong(top, top + 1, base::order<"fresh.steal.cas">(base::seq_cst),
-                                      base::order<"fresh.steal.lost">(base::acquire)))
+    // release: our read of the slot comes before the owner overwrites it, pairs with the acquires of top_ in try_push() and pop().
+    if (!top_.compare_exchange_strong(top, top + 1, base::order<"fresh.steal.cas">(base::seq_cst), base::relaxed))
       return nullptr;
     return t;
   }

@@ -237,7 +237,7 @@ void scheduler::end_task(record* t, task::phase how) noexcept {
 // ---- stacks that cannot be had -------------------------------------------------------------------------------------
 
 // No stack for a fresh task. It waits until one is freed; if nobody holds one, none will be, and it ends with bad_alloc.
-// While somebody starves, workers keep no stacks for themselves (keep_or_share), so that a free one is not overlooked.
+// While somebody starves, workers keep no stacks for themselves (give_stack), so that a free one is not overlooked.
 void scheduler::starve(worker& on, record* t) noexcept {
   on.stacks_.drain();
   const auto last_try = stacks_.try_acquire(t->stack_size != 0 ? t->stack_size : stacks_.default_size());

@@ -37,7 +37,7 @@ struct scheduler_options {
   std::size_t stack_size = context::default_stack;
   std::size_t stack_cache_bytes = std::size_t{64} << 20;
   std::size_t max_stacks = SIZE_MAX;
-  std::size_t queue_capacity = 256;
+  std::size_t queue_capacity = 1024;
   std::size_t steal_scan = 4;  // victims looked at before a pause
   bool stealing = true;
   bool elastic = true;

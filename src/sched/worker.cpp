@@ -27,7 +27,7 @@ inline void prefetch(const void* from, std::size_t lines) noexcept {
 // come when their turn has: first the record, which says where the frames are.
 inline void prefetch_behind(const ring<record>& woken) noexcept {
   const auto [soon, later] = woken.upcoming(2, 5);
-  if (soon != nullptr) prefetch(soon->sp.load(base::relaxed), 4);
+  if (soon != nullptr && soon->is_started()) prefetch(soon->sp.load(base::relaxed), 4);
   if (later != nullptr) prefetch(later, 1);
 }
 
@@ -63,7 +63,7 @@ void worker::accept_specially(record* t) noexcept {
   queue_openly(t);
 }
 
-void worker::log_wake(const record& t) noexcept {
+void worker::log_wake([[maybe_unused]] const record& t) noexcept {
   WEFT_LOG(wake, "task %s to the slot of worker %d", task::label(t).text, id_);
 }
 
@@ -208,20 +208,20 @@ inline record* worker::newest_fresh() noexcept {
 }
 
 // What can run without touching any lock or the system: for a task that parks with an object's lock held.
-[[gnu::always_inline]] inline record* worker::next_quick() noexcept {
+// After what the slot has comes `rest`.
+template <class Rest>
+[[gnu::always_inline]] inline record* worker::next_quick(Rest rest) noexcept {
   if (drain_requested_.load(base::relaxed) || scheduler_.urgent().size() != 0) [[unlikely]]
     return nullptr;
   if (slot_runs_ < slot_runs_limit)
-    if (record* t = slot_.take()) {
+    if (record* t = slot_.take()) {  // it was woken, and so has a stack
       ++slot_runs_;
       return t;
     }
-  return next_queued();
+  return rest();
 }
 
-record* worker::next_without_locks() noexcept { return next_quick(); }
-
-record* worker::next_queued() noexcept {
+[[gnu::always_inline]] inline record* worker::next_in_turn() noexcept {
   slot_runs_ = 0;
   record* t = overdue_fresh();
   if (t == nullptr && (t = woken_.pop()) != nullptr) prefetch_behind(woken_);
@@ -231,6 +231,12 @@ record* worker::next_queued() noexcept {
     return t;
   in_hand_ = t;
   return nullptr;
+}
+
+record* worker::next_queued() noexcept { return next_in_turn(); }
+
+record* worker::next_without_locks() noexcept {
+  return next_quick([this]() noexcept { return next_queued(); });
 }
 
 record* worker::next_local() noexcept {
@@ -369,8 +375,8 @@ void worker::give_stack(context::stack* s) noexcept {
 [[gnu::always_inline]] inline void worker::switch_between(worker& on, record* self, record* next) noexcept {
   self->exceptions = *on.exceptions_;
   on.adopt(next);
-  void* handed_over = context::switch_flow(self->sp_address(), self->stack->annotations,
-                                           next->sp.load(base::relaxed), next->stack->annotations, &on);
+  void* handed_over = context::switch_flow(self->sp_address(), self->stack->annotations, next->sp.load(base::relaxed),
+                                           next->stack->annotations, &on);
   static_cast<worker*>(handed_over)->arrive();
 }
 
@@ -397,7 +403,7 @@ void worker::yield() noexcept {
   record* const self = current();
   record* next = nullptr;
   if (!tick_.passes()) [[likely]] {
-    next = next_quick();
+    next = next_quick([this]() noexcept { return next_in_turn(); });
     if (next == nullptr && in_hand_ == nullptr && inbox_.empty() && scheduler_.shared_work() == 0 &&
         !drain_requested_.load(base::relaxed) && !gives_way() && !(force_migration && !scheduler_.is_alone())) {
       budget_ = budget_per_slice;
@@ -418,7 +424,7 @@ void worker::park(worker& on, void (*unlock)(void*) noexcept, void* locked) noex
   on.left_.who = self;
   on.left_.unlock = unlock;
   on.left_.locked = locked;
-  record* next = on.tick_.passes() ? nullptr : on.next_quick();
+  record* next = on.tick_.passes() ? nullptr : on.next_quick([&on]() noexcept { return on.next_queued(); });
   if (next != nullptr) [[likely]]
     switch_between(on, self, next);
   else

@@ -141,9 +141,11 @@ class alignas(base::cache_line) worker {
 
   // worker.cpp: queues and switches
   [[nodiscard]] record* next_local() noexcept;
-  [[nodiscard]] record* next_quick() noexcept;
+  template <class Rest>
+  [[nodiscard]] record* next_quick(Rest rest) noexcept;
   [[nodiscard]] record* next_without_locks() noexcept;  // the same, out of line
-  [[nodiscard]] record* next_queued() noexcept;
+  [[nodiscard]] record* next_in_turn() noexcept;
+  [[nodiscard]] record* next_queued() noexcept;  // the same, out of line
   [[nodiscard]] record* overdue_fresh() noexcept;
   [[nodiscard]] record* newest_fresh() noexcept;
   void queue_woken(record* t) noexcept;

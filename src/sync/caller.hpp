@@ -16,15 +16,7 @@ using owner = std::uintptr_t;
 [[nodiscard]] inline owner owner_of(const task::record& t) noexcept { return reinterpret_cast<owner>(&t); }
 [[nodiscard]] owner this_owner() noexcept;
 
-// The running task's worker, if the call may go on at once: no cancellation is due, and there is budget left.
-[[nodiscard]] inline sched::worker* undisturbed() noexcept {
-  sched::worker* on = sched::this_worker();
-  if (on == nullptr || on->current() == nullptr) [[unlikely]]
-    return nullptr;
-  if ((on->current()->word.peek() & task::state_word::cancel_requested) != 0) [[unlikely]]
-    return nullptr;
-  return on->spend_budget() ? on : nullptr;
-}
+using wait::undisturbed;
 
 // What undisturbed() left to be done before anything is taken: throws if cancellation is due, yields if the budget is spent. A
 // task that yielded after it took a lock would keep the lock from everybody meanwhile.

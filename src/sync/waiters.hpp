@@ -2,7 +2,8 @@
 //
 // G1. A waiter is either claimed by one who has something for it, or leaves by itself (cancelled, late): never both, because both
 //     are the claim of one word. What is meant for a waiter that cannot be claimed goes to the next.   model/semaphore, model/mutex
-// G2. Whoever was claimed is resumed after the waker's last touch of the primitive: the one resumed may destroy it.
+// G2. Whoever was claimed by a release, an unlock or a signal is resumed after the waker's last touch of the primitive: the one
+//     resumed may destroy it. One that leaves its own wait (cancelled, late) still uses it until its call returns.
 //                                                                  test sync/*_may_destroy_it, model/mutex, model/semaphore
 #pragma once
 

@@ -134,6 +134,7 @@ bool record_pool::grow() noexcept {
   }
   // From the end, so that the lowest addresses are taken first. What makes no batch stays loose.
   constexpr std::size_t in_batches = slab::capacity / batch_size * batch_size;
+  static_assert(in_batches < slab::capacity);
   record* chain = loose_;
   for (std::size_t i = slab::capacity; i-- > 0;) {
     record* r = ::new (s->at(i)) record(s->first_ticket);

@@ -103,7 +103,7 @@ class slab {
 template <class Visit>
 void record_pool::walk(Visit&& visit) const {
   for (slab* s = slabs_.load(base::acquire); s != nullptr; s = s->next)
-    // Pairs with the release in populate: the records are constructed.
+    // Pairs with the release in grow(): the records are constructed.
     if (s->populated.load(base::acquire))
       for (std::size_t i = 0; i < slab::capacity; ++i) visit(*s->at(i));
 }
@@ -113,7 +113,7 @@ class record_cache {
  public:
   static constexpr std::size_t batch = record_pool::batch_size;
   static constexpr std::size_t most_whole = 16;
-  static constexpr std::size_t capacity = most_whole * batch;
+  static constexpr std::size_t capacity = (most_whole + 1) * batch;
 
   explicit record_cache(record_pool& pool) noexcept : pool_(pool) {}
   ~record_cache() { drain(); }

@@ -125,10 +125,11 @@ struct alignas(base::cache_line) record : parkable, detail::task_head {
   void* scopes = nullptr;  // innermost scope that the task has open (scope/core.hpp)
   sched::lane* dispatcher = nullptr;  // with on_lane
   // --- fifth line ---
-  // For the one timer of sleep_until. Here and not in the sleeper's frame: whoever fires a thousand timers would otherwise
-  // touch a thousand stacks, a TLB miss each. One line, not the ends of two.
-  static constexpr std::size_t timer_room_size = base::cache_line;
-  alignas(base::cache_line) std::byte timer_room[timer_room_size];
+  // For what the task waits with, the timer of sleep_until or the entry of a rendezvous: it has one such wait at a time. Here and
+  // not in its frame: whoever fires a thousand timers, or sends along a thousand channels, would otherwise touch a thousand stacks,
+  // a TLB miss each. One line, not the ends of two.
+  static constexpr std::size_t wait_room_size = base::cache_line;
+  alignas(base::cache_line) std::byte wait_room[wait_room_size];
   // --- cold ---
   wait_site site;
   base::atomic<std::uint64_t> name[name_words] = {};  // name.hpp
@@ -138,7 +139,7 @@ struct alignas(base::cache_line) record : parkable, detail::task_head {
 #pragma GCC diagnostic ignored "-Winvalid-offsetof"  // bases without data before the members: it means what it says
 static_assert(offsetof(record, running) < offsetof(record, sp) && offsetof(record, sp) == 24 &&
               offsetof(record, stack) == 64 && offsetof(record, inline_body) == 128 &&
-              offsetof(record, timer_room) == 256);
+              offsetof(record, wait_room) == 256);
 #pragma GCC diagnostic pop
 static_assert(sizeof(record) == record_size, "records are sized for a million parked tasks; see docs/performance.md");
 

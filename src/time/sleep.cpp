@@ -40,8 +40,8 @@ class sleep_wait final : public wait::waitable {
 void sleep_until(std::chrono::steady_clock::time_point when, std::source_location where) {
   sched::worker* w = sched::this_worker();
   if (w == nullptr || w->current() == nullptr) return std::this_thread::sleep_until(when);
-  static_assert(sizeof(time::entry) <= task::record::timer_room_size);
-  time::entry& t = *::new (w->current()->timer_room) time::entry;
+  static_assert(sizeof(time::entry) <= task::record::wait_room_size);
+  time::entry& t = *::new (w->current()->wait_room) time::entry;
   t.deadline = when.time_since_epoch().count();
   time::sleep_wait waiting(t, *w);
   if (wait::fiber_wait(waiting, t.waiter, {.interruptible = true, .where = where}) == wait::outcome::cancelled)

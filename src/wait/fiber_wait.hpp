@@ -61,6 +61,15 @@ void cancel(task::record& t) noexcept;
 // --- the running task -----------------------------------------------------------------------------------------------
 // The running task, or nullptr on an outside thread.
 [[nodiscard]] task::record* current_task() noexcept;
+// Its worker, if a call may go on at once: no cancellation is due, and there is budget left, of which one is spent.
+[[nodiscard]] inline sched::worker* undisturbed() noexcept {
+  sched::worker* on = sched::this_worker();
+  if (on == nullptr || on->current() == nullptr) [[unlikely]]
+    return nullptr;
+  if ((on->current()->word.peek() & task::state_word::cancel_requested) != 0) [[unlikely]]
+    return nullptr;
+  return on->spend_budget() ? on : nullptr;
+}
 // Cancellation is requested and would be thrown at a cancellation point now.
 [[nodiscard]] bool cancel_pending(const task::record& self) noexcept;
 [[noreturn]] void throw_cancelled();
@@ -91,9 +100,11 @@ struct what_for {
 
 enum class round : std::uint8_t { completed, settle, cancelled, again };
 
-// One park of a task for something that could not be completed under the lock, which is held on entry and free on return.
+// One park of a task for something that could not be completed under the lock, which is held on entry and free on return. A W that is
+// no waitable may bring its own W::park(on, w), which leaves the lock to the next stack.
 template <class W>
-[[gnu::always_inline]] inline round park_locked(sched::worker& on, task::record& self, W& w, node& n, bool interruptible) noexcept {
+[[gnu::always_inline]] inline round park_locked(sched::worker& on, task::record& self, W& w, node& n,
+                                                bool interruptible) noexcept {
   using task::state_word;
   using task::wake_reason;
   self.wake_value = static_cast<std::uint64_t>(wake_reason::none);

@@ -8,7 +8,8 @@
 //                                                                             model/select, test wait/select_*
 // E3. Locks are taken in the order of their addresses, each once.             model/select (both orders)
 // E4. The frame outlives the committer, who reads the list of locks in it: before a woken select returns, every lock has been
-//     taken once more, by it or by the one who woke it, and the committer's last unlock is its last touch.   model/select
+//     taken once more, by it or by the one who woke it, and the committer's last unlock is its last touch. By code: in model/select
+//     the waiter commits for itself.
 //
 // Rejected: a "winner" flag beside the word (a second decision, with a gap between the two); unlocking before the switch (a
 // waker would meet a half-parked waiter).
@@ -220,7 +221,8 @@ class selection {
     const std::uint64_t value = self.wake_value;
     const bool completed = task::reason_of(value) == wake_reason::data;
     if (completed) winner_ = task::arm_of(value);
-    base::step<"select.withdraw">([&] { set_.withdraw(completed ? arms_[winner_].entry : nullptr); });
+    const bool taken_off = completed && !woke_itself_;
+    base::step<"select.withdraw">([&] { set_.withdraw(taken_off ? arms_[winner_].entry : nullptr); });
     if (!completed) set_.prepare();
     return completed;
   }
@@ -237,7 +239,8 @@ class selection {
     const bool parked = self.word.commit_park();
     set_.unlock();
     if (!parked || self.sleep(deadline)) return;
-    if (self.word.wake(ticket) == task::wake_result::claimed)
+    woke_itself_ = self.word.wake(ticket) == task::wake_result::claimed;
+    if (woke_itself_)
       self.wake_value = task::wake_value(wake_reason::data, timed);
     else
       (void)self.sleep();
@@ -250,6 +253,7 @@ class selection {
   circle order_;
   preference preference_;
   bool or_nothing_;
+  bool woke_itself_ = false;
   std::size_t winner_ = nothing_ready;
 };
 

@@ -105,6 +105,27 @@ MODEL_TEST(fresh_overflow_and_wrap_against_a_thief, .preemptions = 3) {
   model_assert(all.taken() == 5);
 }
 
+// The owner loses the last one to a thief and goes on without looking at top_ again (D3 by what pop() saw).
+MODEL_TEST(fresh_wrap_after_a_lost_pop, .preemptions = 3) {
+  items<4> all;
+  watch_slots watch;
+  deque d(2);
+  chain overflow;
+  d.push(all.make(0), overflow);
+  thread([&] {
+    take(d.pop());
+    d.push(all.make(1), overflow);
+    d.push(all.make(2), overflow);
+    d.push(all.make(3), overflow);
+  });
+  thread([&] { take(d.steal()); });
+  thread([&] { take(d.steal()); });
+  join_all();
+  while (item* i = overflow.pop_front()) i->take();
+  drain(d);
+  model_assert(all.taken() == 4);
+}
+
 MODEL_TEST(fresh_wrap_against_two_thieves, .preemptions = 3) {
   items<3> all;
   watch_slots watch;

@@ -149,7 +149,7 @@ MODEL_TEST(select_same_channel_on_both_sides) {
   model_assert(a.nobody_waits());
 }
 
-// The frame of a select that was cancelled may go at once: nobody reads it any more (E4).
+// A cancelled select has left both lists, and what was sent is not lost.
 // req: CC-10
 MODEL_TEST(select_against_cancel_and_send) {
   channel a(0), b(0);

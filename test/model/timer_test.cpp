@@ -135,7 +135,7 @@ MODEL_TEST(timer_expiry_against_cancel, .preemptions = -1) {
           cancelled = true;
         }
         // Where sleep_until keeps its timer.
-        model_assert(!reinterpret_cast<const wheel_of::entry*>(wait::current_task()->timer_room)->waiter.linked);
+        model_assert(!reinterpret_cast<const wheel_of::entry*>(wait::current_task()->wait_room)->waiter.linked);
       },
       &w);
   thread([&] { (void)fire_at(w, begin + 5 * tick); });

@@ -67,9 +67,14 @@ TEST(Once, one_that_waits_can_be_cancelled) {
   support::watchdog guard(60s);
   watched_runtime rt(2);
   weft::once_flag flag;
-  support::latch over;
-  named_task does(*rt, [&] { weft::call_once(flag, [&] { over.wait(); }); });
-  until([&] { return !flag.is_done(); });
+  support::latch begun, over;
+  named_task does(*rt, [&] {
+    weft::call_once(flag, [&] {
+      begun.count_down();
+      over.wait();
+    });
+  });
+  until([&] { return begun.is_open(); });
   named_task waits(*rt, [&] { weft::call_once(flag, [] {}); });
   waits.cancel();
   const bool cancelled = waits.join_cancelled();
