@@ -71,10 +71,10 @@ class fresh_deque {
     if (top <= bottom) {
       t = slots_[index(bottom)].load(base::relaxed);
       if (top < bottom) return t;
-      // The last one: D2. relaxed: the task is our own push, and the fence above makes this a release for thieves. acquire on
-      // failure as in try_push().
+      // The last one: D2. The task is our own push, and the fence above makes this a release for thieves. acquire, for the
+      // failure, as in try_push().
       if (!base::check<"fresh.pop.last">(
-              top_.compare_exchange_strong(top, top + 1, base::relaxed, base::order<"fresh.pop.lost">(base::acquire))))
+              top_.compare_exchange_strong(top, top + 1, base::acquire, base::order<"fresh.pop.lost">(base::acquire))))
         t = nullptr;
       top_seen_ = bottom + 1;  // taken, by us or by a thief
     }
