@@ -128,7 +128,7 @@ class channel_end {
     return {c.sent, c.received, c.size, c.waiting_senders, c.waiting_receivers};
   }
   // What the other side's close(error) said; null if nothing.
-  [[nodiscard]] std::exception_ptr close_error() const { return chan::error_of(core(), opposite); }
+  [[nodiscard]] std::exception_ptr close_error() const { return chan::error_of(core(), chan::opposite(Side)); }
 
  protected:
   [[nodiscard]] chan::core& core() const {
@@ -139,7 +139,6 @@ class channel_end {
   void close_with(std::exception_ptr why) { chan::close(core(), Side, std::move(why)); }
 
  private:
-  static constexpr chan::side opposite = Side == chan::side::writer ? chan::side::reader : chan::side::writer;
   chan::core* core_ = nullptr;
 };
 

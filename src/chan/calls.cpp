@@ -28,6 +28,7 @@ class single_wait {
   void unpublish(wait::node&) noexcept { channel_.unpublish(Side, entry_); }
   void lock() noexcept { channel_.lock(); }
   void unlock() noexcept { channel_.unlock(); }
+  [[nodiscard]] base::lock& own_lock() noexcept { return channel_.own_lock(); }
 
   [[nodiscard]] entry& waiting() noexcept { return entry_; }
   [[nodiscard]] status settle() {

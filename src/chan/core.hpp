@@ -112,7 +112,7 @@ class alignas(base::cache_line) core {
     if (partner != nullptr) ++handed_over_;
     return partner;
   }
-  // Its entry lies in another task's frame, most likely in no cache.
+  // Its entry lies in another task's record, most likely in no cache.
   void expect_partner(side s) const noexcept { __builtin_prefetch(waiters_[index(s)].first(), 1); }
   [[nodiscard]] bool moves_words() const noexcept { return element_.small; }
 

@@ -10,8 +10,6 @@
 namespace weft::inline v1::chan {
 namespace {
 
-constexpr side opposite(side s) noexcept { return s == side::writer ? side::reader : side::writer; }
-
 // What park_locked() needs of a waitable.
 template <side Side>
 class rendezvous_wait {
@@ -29,9 +27,7 @@ class rendezvous_wait {
   void unpublish(wait::node&) noexcept { channel_.unpublish(Side, entry_); }
   void lock() noexcept { channel_.lock(); }
   void unlock() noexcept { channel_.unlock(); }
-  static void park(sched::worker& on, rendezvous_wait& w) noexcept {
-    sched::worker::park(on, nullptr, &w.channel_.own_lock());
-  }
+  [[nodiscard]] base::lock& own_lock() noexcept { return channel_.own_lock(); }
   [[nodiscard]] entry& waiting() noexcept { return entry_; }
 
  private:

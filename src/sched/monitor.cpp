@@ -115,6 +115,11 @@ bool monitor::look(base::time_ns now) noexcept {
     nap_ = longest_nap;
     return true;
   }
+  // A sleeper may get its processor late. What it gave after the trim would stay until somebody works again.
+  if (!scheduler_.all_caches_given()) {
+    nap_ = longest_nap;
+    return true;
+  }
   scheduler_.trim();
   nap_ = shortest_nap;
   return false;

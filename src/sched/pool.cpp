@@ -66,13 +66,19 @@ void scheduler::worker_died(worker& w) noexcept {
 
 // Sleepers give what they keep.
 void scheduler::ask_for_caches() noexcept {
-  caches_wanted_.store(true, base::relaxed);
+  caches_asked_.fetch_add(1, base::relaxed);  // the wake publishes it
   for (worker* w : workers()) w->wake();
+}
+
+bool scheduler::all_caches_given() const noexcept {
+  for (const worker* w : workers())
+    // acquire pairs with the release in worker::give_caches(): what it gave is in the pools.
+    if (w->state() != worker_state::dead && w->caches_given_.load(base::acquire) != caches_asked()) return false;
+  return true;
 }
 
 // What is cached beyond the limits goes back to the system.
 void scheduler::trim() noexcept {
-  caches_wanted_.store(false, base::relaxed);
   stacks_.trim();
   records_->trim();
 }

@@ -119,7 +119,9 @@ class scheduler {
   void hand_on_watch() noexcept;
   void wake_for_timers() noexcept;
   void ask_for_caches() noexcept;
-  [[nodiscard]] bool wants_caches() const noexcept { return is_starving() || caches_wanted_.load(base::relaxed); }
+  // How often sleepers were asked; who has not answered the last question gives what it keeps before it sleeps.
+  [[nodiscard]] std::uint32_t caches_asked() const noexcept { return caches_asked_.load(base::relaxed); }
+  [[nodiscard]] bool all_caches_given() const noexcept;
   void trim() noexcept;
   void tell_if_quiet() noexcept;
   void left_idle() noexcept { monitor_->ensure_awake(); }
@@ -221,7 +223,7 @@ class scheduler {
   chain<record> starved_;  // under starved_lock_: fresh tasks for which there was no stack
   base::atomic<std::size_t> starved_count_{0};
   base::atomic<base::time_ns> starved_at_{0};  // when the first of them was put there
-  base::atomic<bool> caches_wanted_{false};
+  base::atomic<std::uint32_t> caches_asked_{0};
 
   std::unique_ptr<monitor> monitor_;
 };

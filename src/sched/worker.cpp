@@ -27,7 +27,8 @@ inline void prefetch(const void* from, std::size_t lines) noexcept {
 // come when their turn has: first the record, which says where the frames are.
 inline void prefetch_behind(const ring<record>& woken) noexcept {
   const auto [soon, later] = woken.upcoming(2, 5);
-  if (soon != nullptr && soon->is_started()) prefetch(soon->sp.load(base::relaxed), 4);
+  if (soon != nullptr)
+    if (const void* frames = soon->sp.load(base::relaxed)) prefetch(frames, 4);  // none: it has ended, or not begun
   if (later != nullptr) prefetch(later, 1);
 }
 

@@ -136,6 +136,7 @@ class alignas(base::cache_line) worker {
   [[nodiscard]] record* search() noexcept;
   [[nodiscard]] record* steal_from(worker& victim) noexcept;
   [[nodiscard]] bool sleep(bool was_searching) noexcept;
+  void give_caches() noexcept;
   void drain() noexcept;
   void run(record* t) noexcept;
 
@@ -216,6 +217,7 @@ class alignas(base::cache_line) worker {
   alignas(base::cache_line) inbox<record> inbox_;
   base::atomic<worker_state> state_{worker_state::active};
   base::atomic<bool> stuck_{false};
+  base::atomic<std::uint32_t> caches_given_{0};  // the last question it has answered
   base::atomic<int> thread_id_{0};  // the kernel's
   base::raw_atomic<bool> waits_for_lock_{false};  // one of our own, which is short
   alignas(base::cache_line) worker_counters counters_;

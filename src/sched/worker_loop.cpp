@@ -149,6 +149,15 @@ record* worker::steal_from(worker& victim) noexcept {
   return t;
 }
 
+// What is kept for the next task, if somebody asks for it: a task that starves for a stack, or the monitor, once per question.
+void worker::give_caches() noexcept {
+  const std::uint32_t asked = scheduler_.caches_asked();
+  if (!scheduler_.is_starving() && caches_given_.load(base::relaxed) == asked) return;
+  stacks_.drain();
+  records_.drain();
+  caches_given_.store(asked, base::release);  // pairs with the acquire in scheduler::all_caches_given()
+}
+
 // Until woken. True: the waker has counted us as searching.
 bool worker::sleep(bool was_searching) noexcept {
   state_.store(worker_state::sleep, base::relaxed);
@@ -163,10 +172,7 @@ bool worker::sleep(bool was_searching) noexcept {
       break;
     if (base::check<"idle.w3_elsewhere">(scheduler_.work_elsewhere(*this) && !idle.left_to_searcher())) break;
     scheduler_.tell_if_quiet();
-    if (scheduler_.wants_caches()) {
-      stacks_.drain();
-      records_.drain();
-    }
+    give_caches();
     const base::time_ns deadline = scheduler_.watch_from(*this);
     driver_->sleep(deadline);
     const bool was_watcher = scheduler_.stop_watching(*this);

@@ -100,8 +100,8 @@ struct what_for {
 
 enum class round : std::uint8_t { completed, settle, cancelled, again };
 
-// One park of a task for something that could not be completed under the lock, which is held on entry and free on return. A W that is
-// no waitable may bring its own W::park(on, w), which leaves the lock to the next stack.
+// One park of a task for something that could not be completed under the lock, which is held on entry and free on return. A W that
+// is no waitable names its lock.
 template <class W>
 [[gnu::always_inline]] inline round park_locked(sched::worker& on, task::record& self, W& w, node& n,
                                                 bool interruptible) noexcept {
@@ -117,10 +117,10 @@ template <class W>
     w.unlock();
     return cancelled ? round::cancelled : round::settle;
   }
-  if constexpr (requires { W::park(on, w); })
-    W::park(on, w);
-  else
+  if constexpr (std::derived_from<W, waitable>)
     sched::worker::park(on, [](void* p) noexcept { static_cast<W*>(p)->unlock(); }, &w);
+  else
+    sched::worker::park(on, nullptr, &w.own_lock());
   // Perhaps on another worker from here on.
   switch (task::reason_of(self.wake_value)) {
     case wake_reason::data:

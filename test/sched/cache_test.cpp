@@ -1,6 +1,8 @@
 // KC-5: stacks and records that are kept for the next task, and what goes back to the system.
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <thread>
 #include <vector>
 
 #include <weft/weft.hpp>
@@ -86,6 +88,24 @@ TEST(StackCache, WorkThatComesWhileMemoryIsGivenBackIsDone) {
       for (int i = 0; i < 20; ++i) EXPECT_EQ(rt->spawn([i] { return i; }).join(), i);
     }
   }
+}
+
+// The sleepers that are asked for what they keep get a processor late, because others compute: it is waited for them.
+// req: KC-5
+TEST(StackCache, OnABusyMachineNothingIsKeptEither) {
+  support::watchdog guard(100s, "trimming on a busy machine");
+  std::atomic<bool> over{false};
+  std::vector<std::jthread> busy;
+  for (unsigned i = 0; i < 2 * std::thread::hardware_concurrency(); ++i)
+    busy.emplace_back([&] {
+      while (!over) {}
+    });
+  support::watched_runtime rt({.workers = 4, .stack_cache_bytes = 0, .elastic = false});
+  for (int round = 0; round < 10; ++round) {
+    many_at_once(rt, 200);
+    support::until([&] { return rt.core().stacks().in_use() == 0 && rt.core().stacks().surplus_bytes() == 0; });
+  }
+  over = true;
 }
 
 // req: KC-5

@@ -63,6 +63,7 @@ inline constexpr element element_of = [] {
 
 enum class kind : std::uint8_t { bounded, unlimited, conflated };
 enum class side : std::uint8_t { writer, reader };
+[[nodiscard]] constexpr side opposite(side s) noexcept { return s == side::writer ? side::reader : side::writer; }
 
 // What became of an operation. `pending` only inside.
 enum class status : std::uint8_t { pending, done, would_block, closed };
