@@ -47,7 +47,7 @@ struct failing_memory {
   }
   static std::size_t advise_many(const context::memory_range* ranges, std::size_t count, int advice) noexcept {
     if (fails() || no_guard_install) return 0;
-    guard_installs += static_cast<long>(count);
+    if (advice == context::madv_guard_install) guard_installs += static_cast<long>(count);
     return context::real_memory().advise_many(ranges, count, advice);
   }
   static int protect(void* begin, std::size_t size, int protection) noexcept {

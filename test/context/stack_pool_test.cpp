@@ -15,6 +15,7 @@
 #include "context/process.hpp"
 #include "context/size_class.hpp"
 #include "context/stack.hpp"
+#include "context/system_memory.hpp"
 
 namespace {
 
@@ -179,6 +180,17 @@ TEST(StackPool, a_small_fiber_costs_one_page) {
     held.push_back(s);
   }
   for (stack* s : held) pool.release(s);
+}
+
+TEST(StackPool, stacks_that_come_together_bring_the_page_they_start_on) {
+  stack_pool pool({.canary = false});
+  stack* chain = pool.acquire_batch(8);
+  ASSERT_NE(chain, nullptr);
+  const memory_range top{chain->base + chain->size - page_size(), page_size()};
+  if (real_memory().advise_many(&top, 1, MADV_POPULATE_WRITE) == 0)
+    GTEST_SKIP() << "this kernel has no process_madvise for it";
+  for (const stack* s = chain; s != nullptr; s = s->next) EXPECT_EQ(resident_pages(*s), 1u);
+  pool.release_batch(chain);
 }
 
 // req: KC-5
