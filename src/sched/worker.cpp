@@ -57,19 +57,20 @@ inline void worker::tell() noexcept {
   if (!scheduler_.is_alone()) scheduler_.notify();
 }
 
-// It has a dispatcher or a priority, or this worker gives way.
+// It has a dispatcher or a priority, or this worker gives way. Or it is a select of several sources, which goes behind the other woken
+// tasks: what they bring it meanwhile it takes without parking once more, which with four arms is most of its work.
 void worker::accept_specially(record* t) noexcept {
   if ((t->extras & task::is_routed) != 0) return scheduler::route(t);
   if constexpr (force_migration) return scheduler_.inject_elsewhere(*this, t);
-  queue_openly(t);
+  gives_way() ? queue_openly(t) : queue_behind(t);
 }
 
 void worker::log_wake([[maybe_unused]] const record& t) noexcept {
   WEFT_LOG(wake, "task %s to the slot of worker %d", task::label(t).text, id_);
 }
 
-// From the slot, by a later one.
-void worker::queue_displaced(record* t) noexcept {
+// Behind the other woken tasks.
+void worker::queue_behind(record* t) noexcept {
   append(t);
   // What this worker comes to sooner than another one wakes up needs no help.
   if (static_cast<base::time_ns>(woken_.size()) * tick_.duration() >= worth_waking_for) tell();

@@ -150,7 +150,7 @@ class alignas(base::cache_line) worker {
   [[nodiscard]] record* overdue_fresh() noexcept;
   [[nodiscard]] record* newest_fresh() noexcept;
   void queue_woken(record* t) noexcept;
-  void queue_displaced(record* t) noexcept;
+  void queue_behind(record* t) noexcept;
   [[gnu::cold]] void log_wake(const record& t) noexcept;  // apart: its text would be in the frame of whoever wakes
   [[gnu::cold]] void accept_specially(record* t) noexcept;
   void queue_fresh(record* t) noexcept;
@@ -236,8 +236,9 @@ inline void become_runnable(record* t, task::run_state from) noexcept {
 inline void worker::accept_woken(record* t) noexcept {
   counters_.wakes.add();
   become_runnable(t, task::run_state::none);
-  // One question for three: gives_way_ is one of the bits of is_routed.
-  if (force_migration || ((t->extras | gives_way_.load(base::relaxed)) & task::is_routed) != 0) [[unlikely]]
+  // One question for four: gives_way_ is one of the bits of is_routed.
+  constexpr std::uint8_t special = task::is_routed | task::waits_for_several;
+  if (force_migration || ((t->extras | gives_way_.load(base::relaxed)) & special) != 0) [[unlikely]]
     return accept_specially(t);
   queue_woken(t);
 }
@@ -245,7 +246,7 @@ inline void worker::accept_woken(record* t) noexcept {
 inline void worker::queue_woken(record* t) noexcept {
   if (base::logs(base::topic::wake)) [[unlikely]]
     log_wake(*t);
-  if (record* displaced = slot_.put(t)) queue_displaced(displaced);
+  if (record* displaced = slot_.put(t)) queue_behind(displaced);
 }
 
 // The worker whose thread this is, or nullptr. Opaque on purpose: a task may ask before and after a switch and must not get

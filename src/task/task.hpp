@@ -83,6 +83,7 @@ inline constexpr std::uint8_t on_lane = 8;  // `dispatcher` is set
 inline constexpr std::uint8_t is_urgent = 16;
 inline constexpr std::uint8_t is_background = 32;
 inline constexpr std::uint8_t starts_at_once = 64;  // in place of its spawner
+inline constexpr std::uint8_t waits_for_several = 128;  // set by a select around its park, for whoever wakes it
 inline constexpr std::uint8_t is_routed = on_lane | is_urgent | is_background;  // not simply to the worker's own queues
 
 inline constexpr std::size_t record_size = 384;

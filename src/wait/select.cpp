@@ -112,6 +112,13 @@ class arm_set {
       e->where->ticket = ticket;
     }
   }
+  // Beside timers.
+  [[nodiscard]] bool has_several_sources() const noexcept {
+    int sources = 0;
+    for (const entry* e = entries_; e != end_ && sources < 2; ++e)
+      if (e->what->deadline() == base::never_ns) ++sources;
+    return sources > 1;
+  }
   [[nodiscard]] std::uint32_t earliest() const noexcept {
     const entry* best = entries_;
     for (const entry* e = entries_; e != end_; ++e)
@@ -186,6 +193,7 @@ class selection {
 
   [[nodiscard]] bool has_repetition() const noexcept { return set_.has_repetition(); }
   [[nodiscard]] bool can_end() const noexcept { return set_.size() != 0 || or_nothing_; }
+  [[nodiscard]] bool has_several_sources() const noexcept { return set_.has_several_sources(); }
 
   enum class step : std::uint8_t { settle, nothing, cancelled, published };
   // Locks everything and either completes an arm (winner()), or publishes all. `published`: the locks are still held.
@@ -289,7 +297,10 @@ std::size_t select_in_task(selection& s, sched::worker* on, bool may_wait, std::
       case selection::step::published: break;
     }
     WEFT_LOG(park, "task %s parks for select at %s:%u", task::label(self).text, where.file_name(), where.line());
+    // Before the locks are released, and so before anybody can wake it.
+    if (s.has_several_sources()) self.extras |= task::waits_for_several;
     sched::worker::park(*on, &selection::unlock_all, &s);
+    self.extras &= static_cast<std::uint8_t>(~task::waits_for_several);
     if (s.end(self)) return s.winner();
     on = sched::this_worker();
   }

@@ -1,0 +1,61 @@
+// When a woken select has its turn: behind the other woken tasks, so that it finds what they have brought meanwhile.
+// ctest: channels
+#include "chan/channels.hpp"
+#include "sched/worker.hpp"
+
+namespace {
+
+using namespace chan_test;
+
+// On one worker two senders, woken together, and a receiver that is parked already. `receive` says whether it got the first one's
+// value. True: by then the other waits with its own.
+template <class Receive>
+bool second_sender_had_its_turn(Receive receive) {
+  watched_runtime rt(weft::runtime_options{.workers = 1, .elastic = false});
+  auto [a_out, a_in] = weft::make_channel<int>(0);
+  auto [b_out, b_in] = weft::make_channel<int>(0);
+  bool waits = false;
+  rt->spawn([&] {
+      weft::latch start(1);
+      auto receiver = weft::spawn([&] {
+        auto& other = receive(a_in, b_in) ? b_in : a_in;
+        waits = other.statistics().waiting_senders == 1;
+        EXPECT_TRUE(other.recv());
+      });
+      auto send = [&start](weft::writer<int>& out) {
+        start.wait();
+        EXPECT_TRUE(out.send(1));
+      };
+      auto first = weft::spawn([&] { send(a_out); });
+      auto second = weft::spawn([&] { send(b_out); });
+      while (a_in.statistics().waiting_receivers == 0) weft::yield();
+      start.count_down();
+      first.join();
+      second.join();
+      receiver.join();
+    }).join();
+  return waits;
+}
+
+TEST(SelectTurn, one_of_several_sources_comes_after_what_is_ready_to_run) {
+  if (weft::sched::force_migration) GTEST_SKIP() << "nothing stays in the local queues in this build";
+  EXPECT_TRUE(second_sender_had_its_turn([](auto& a, auto& b) {
+    int v = 0;
+    return weft::alt(a >> v, b >> v).index() == 0;
+  }));
+}
+
+TEST(SelectTurn, beside_a_timer_one_source_is_as_good_as_a_plain_receive) {
+  if (weft::sched::force_migration) GTEST_SKIP() << "nothing stays in the local queues in this build";
+  EXPECT_FALSE(second_sender_had_its_turn([](auto& a, auto&) {
+    int v = 0;
+    EXPECT_EQ(weft::alt(a >> v, weft::after(1h)).index(), 0u);
+    return true;
+  }));
+  EXPECT_FALSE(second_sender_had_its_turn([](auto& a, auto&) {
+    EXPECT_TRUE(a.recv());
+    return true;
+  }));
+}
+
+}  // namespace
