@@ -152,18 +152,18 @@ class writer : public detail::channel_end<chan::side::writer> {
   writer() = default;
 
   // Waits until the value is taken or buffered. Not taken: it is left as it was. Cancellation points.
-  send_result send(T&& value, std::source_location where = std::source_location::current()) {
+  send_result send(T&& value, std::source_location where = std::source_location::current()) const {
     detail::outgoing<T> slot(value);
     return detail::send_status_of(chan::send(core(), slot.address(), where));
   }
-  send_result send(const T& value, std::source_location where = std::source_location::current())
+  send_result send(const T& value, std::source_location where = std::source_location::current()) const
     requires std::is_copy_constructible_v<T>
   {
     return send(T(value), where);
   }
   // Until then at the latest; timed_out if not.
   send_result send_until(T&& value, std::chrono::steady_clock::time_point when,
-                         std::source_location where = std::source_location::current()) {
+                         std::source_location where = std::source_location::current()) const {
     detail::outgoing<T> slot(value);
     chan::send_operation op(&core());
     op.aim(slot.address());
@@ -171,15 +171,15 @@ class writer : public detail::channel_end<chan::side::writer> {
   }
   template <class Rep, class Period>
   send_result send_for(T&& value, std::chrono::duration<Rep, Period> time,
-                       std::source_location where = std::source_location::current()) {
+                       std::source_location where = std::source_location::current()) const {
     return send_until(std::move(value), detail::time_after(time), where);
   }
   // Never waits; full if it would have to. Not a cancellation point.
-  send_result try_send(T&& value) {
+  send_result try_send(T&& value) const {
     detail::outgoing<T> slot(value);
     return detail::send_status_of(chan::try_send(core(), slot.address()));
   }
-  send_result try_send(const T& value)
+  send_result try_send(const T& value) const
     requires std::is_copy_constructible_v<T>
   {
     return try_send(T(value));
@@ -222,14 +222,14 @@ class reader : public detail::channel_end<chan::side::reader> {
   reader() = default;
 
   // Waits for an element. Empty: closed and nothing is left. Throws what close(error) was given. Cancellation points.
-  [[nodiscard]] std::optional<T> recv(std::source_location where = std::source_location::current()) {
+  [[nodiscard]] std::optional<T> recv(std::source_location where = std::source_location::current()) const {
     std::optional<T> received;
     receive_to(received, where);
     return received;
   }
   // Empty also when the time is up.
   [[nodiscard]] std::optional<T> recv_until(std::chrono::steady_clock::time_point when,
-                                            std::source_location where = std::source_location::current()) {
+                                            std::source_location where = std::source_location::current()) const {
     std::optional<T> received;
     detail::receive_into(received, [&](void* slot) {
       chan::receive_operation op(&core());
@@ -242,11 +242,11 @@ class reader : public detail::channel_end<chan::side::reader> {
   }
   template <class Rep, class Period>
   [[nodiscard]] std::optional<T> recv_for(std::chrono::duration<Rep, Period> time,
-                                          std::source_location where = std::source_location::current()) {
+                                          std::source_location where = std::source_location::current()) const {
     return recv_until(detail::time_after(time), where);
   }
   // Never waits. Empty: nothing there now, or closed (is_drained() tells). Not a cancellation point.
-  [[nodiscard]] std::optional<T> try_recv() {
+  [[nodiscard]] std::optional<T> try_recv() const {
     std::optional<T> received;
     detail::receive_into(received, [&](void* slot) { return chan::try_receive(core(), slot); });
     return received;
@@ -287,7 +287,7 @@ class reader : public detail::channel_end<chan::side::reader> {
     using difference_type = std::ptrdiff_t;
     using iterator_category = std::input_iterator_tag;
     iterator() = default;
-    explicit iterator(reader* from) : from_(from) { ++*this; }
+    explicit iterator(const reader* from) : from_(from) { ++*this; }
     T& operator*() const noexcept { return *value_; }
     T* operator->() const noexcept { return std::addressof(*value_); }
     iterator& operator++() {
@@ -301,23 +301,23 @@ class reader : public detail::channel_end<chan::side::reader> {
     }
 
    private:
-    reader* from_ = nullptr;
+    const reader* from_ = nullptr;
     mutable std::optional<T> value_;
   };
-  [[nodiscard]] iterator begin() { return iterator(this); }
+  [[nodiscard]] iterator begin() const { return iterator(this); }
   [[nodiscard]] std::default_sentinel_t end() const noexcept { return {}; }
 
  private:
   using detail::channel_end<chan::side::reader>::channel_end;
   friend struct detail::channel_access;
-  void receive_to(std::optional<T>& to, std::source_location where) {
+  void receive_to(std::optional<T>& to, std::source_location where) const {
     detail::receive_into(to, [&](void* slot) {
       const chan::status how = chan::receive(core(), slot, where);
       if (how != chan::status::done) throw_if_failed();
       return how;
     });
   }
-  void throw_if_failed() {
+  void throw_if_failed() const {
     if (std::exception_ptr e = this->close_error()) std::rethrow_exception(std::move(e));
   }
 };

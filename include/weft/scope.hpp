@@ -1,7 +1,7 @@
 // Scopes: tasks that end before the block that started them.
 //
 //   int sum = weft::with_scope([&](weft::scope& s) {
-//     auto left = s.spawn([&] { return count(first_half); });    // borrows locals: it cannot outlive this block
+//     auto left = s.spawn([&] { return count(first_half); });    // borrows: it cannot outlive this block
 //     auto right = s.spawn([&] { return count(second_half); });
 //     return left.join() + right.join();
 //   });

@@ -66,7 +66,7 @@ guard_keeper::guard_keeper(std::size_t guard_size, bool always_canary) noexcept
       kind_(kind_from_environment()) {}
 
 void guard_keeper::protect_ahead(stack* chain) noexcept {
-  if (kind() != guard_kind::madvise || !vectored_.load(base::relaxed)) return;
+  if (!has_calls_for_many()) return;
   constexpr std::size_t most = 64;
   memory_range ranges[most];
   stack* whose[most];

@@ -26,6 +26,10 @@ class guard_keeper {
   void forget(const stack& s) noexcept;
 
   [[nodiscard]] guard_kind kind() const noexcept { return kind_.load(base::relaxed); }
+  // The kernel takes advice for many ranges at a time.
+  [[nodiscard]] bool has_calls_for_many() const noexcept {
+    return kind() == guard_kind::madvise && vectored_.load(base::relaxed);
+  }
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
 
  private:

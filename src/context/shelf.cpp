@@ -17,10 +17,9 @@ constexpr std::size_t first_capacity = 64;
 constexpr std::size_t largest_capacity = 4096;
 constexpr std::size_t largest_region = std::size_t{1} << 30;
 
-// The page on which every flow starts, of the whole chain in one call: a fault each costs more. Where the kernel refuses they
-// come by faults.
+// The page on which every flow starts, of many in one call: a fault each costs more. What is refused comes by faults.
 void populate_tops(stack* chain) noexcept {
-  if (chain == nullptr || chain->next == nullptr || running_on_valgrind()) return;
+  if (chain == nullptr || chain->next == nullptr) return;
   constexpr std::size_t most = 64;
   memory_range tops[most];
   std::size_t count = 0;
@@ -48,6 +47,7 @@ shelf::taken shelf::take(std::size_t count) noexcept {
   taken result{nullptr, 0};
   stack** tail = &result.chain;
   stack* raw = nullptr;
+  bool many = false;
   {
     base::lock_guard hold(lock_);
     std::size_t n = 0;
@@ -68,10 +68,11 @@ shelf::taken shelf::take(std::size_t count) noexcept {
       s->next = raw;
       raw = s;
     }
+    many = youngest_ != oldest_;
   }
   // Outside the lock: these are system calls, and the stacks belong to us already.
   guards_->protect_ahead(raw);
-  populate_tops(raw);
+  stack** const first_protected = tail;
   bool refused = false;
   for (stack* s = raw; s != nullptr;) {
     stack* following = s->next;
@@ -90,6 +91,7 @@ shelf::taken shelf::take(std::size_t count) noexcept {
     s = following;
   }
   *tail = nullptr;
+  if (many && guards_->has_calls_for_many()) populate_tops(*first_protected);
   if constexpr (base::checked_build)
     for (stack* s = result.chain; s != nullptr; s = s->next) s->free = false;
   return result;

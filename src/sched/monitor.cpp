@@ -76,7 +76,8 @@ void monitor::rest(base::time_ns until) noexcept {
   // M1. Mirrors: the fences in ensure_awake() and stop().
   base::step<"monitor.rest.fence">([] { base::fence_seq_cst(); });
   while (!base::check<"monitor.rest">(scheduler_.someone_works()) && !scheduler_.stopping() &&
-         state_.load(base::relaxed) == resting && (until == base::never_ns || base::now() < until))
+         state_.load(base::relaxed) == resting &&
+         (until == base::never_ns ? !base::check<"monitor.keeps">(scheduler_.somebody_keeps()) : base::now() < until))
     base::futex_wait(state_, resting, until);
   state_.store(awake, base::relaxed);
 }
@@ -94,7 +95,7 @@ bool monitor::look(base::time_ns now) noexcept {
   if (scheduler_.someone_works()) {
     if (idle_since_ != 0) nap_ = shortest_nap;
     idle_since_ = 0;
-    asked_for_caches_ = false;
+    scheduler_.stop_asking();
     look_at_workers(now);
     return true;
   }
@@ -107,21 +108,17 @@ bool monitor::look(base::time_ns now) noexcept {
   // Not at once: whoever works every millisecond should not have to wake it each time.
   const bool backs_off = !one_leaves && now - idle_since_ >= back_off_after;
   nap_ = backs_off ? std::min(2 * nap_, longest_idle_nap) : shortest_nap;
-  if (now - idle_since_ < rest_after || too_many) return true;
-  // A record in a sleeper's cache would keep the slab it is from.
-  if (!asked_for_caches_) {
-    asked_for_caches_ = true;
+  // Nor too often: one who works for some microseconds now and then is not seen to, and keeps something each time.
+  if (now - std::max(idle_since_, trimmed_at_) < rest_after || too_many) return true;
+  // What a sleeper gives after the trim would stay. A record in its cache would keep the slab it is from.
+  if (scheduler_.somebody_keeps()) {
+    if (!scheduler_.asks()) nap_ = longest_nap;
     scheduler_.ask_for_caches();
-    nap_ = longest_nap;
-    return true;
-  }
-  // A sleeper may get its processor late. What it gave after the trim would stay until somebody works again.
-  if (!scheduler_.all_caches_given()) {
-    nap_ = longest_nap;
     return true;
   }
   scheduler_.trim();
-  nap_ = shortest_nap;
+  trimmed_at_ = now;
+  nap_ = longest_idle_nap;
   return false;
 }
 

@@ -7,6 +7,8 @@
 //
 // M1. While a worker is awake the monitor is, or is being woken: a worker that leaves the idle set has a fence and then reads
 //     `state_`; the monitor that wants to rest stores it, has a fence and then counts the sleepers.   model/monitor, test sched/elastic_*
+//     Nor does it rest while a sleeper keeps memory for its next task: a worker that has worked says so before its fence.
+//                                                                                                      model/monitor, test sched/cache_*
 // M2. What lies in a stuck worker's slot, ring, inbox or fresh queue, and every timer that is due, is seen within three looks. Only
 //     the slot of one that the system has put aside: that one goes on by itself.
 //     model/monitor, test sched/elastic_*
@@ -96,9 +98,9 @@ class monitor {
   base::time_ns nap_ = shortest_nap;
   base::time_ns last_look_ = 0;
   base::time_ns idle_since_ = 0;  // 0: somebody works
+  base::time_ns trimmed_at_ = 0;
   base::time_ns no_growth_before_ = 0;
   std::size_t members_;  // workers that have not been told to leave; live ones may be more
-  bool asked_for_caches_ = false;
   bool told_limit_ = false;
   unsigned long usual_slack_ = 0;
   base::thread thread_;

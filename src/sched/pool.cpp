@@ -58,27 +58,29 @@ void scheduler::retire(std::size_t worker) noexcept {
 // Its inbox stays reachable for all. What came in while it drained has nobody else to look for it.
 void scheduler::worker_died(worker& w) noexcept {
   count_live(-1);
-  w.state_.store(worker_state::dead, base::relaxed);
+  w.state_.store(worker_state::dead, base::release);  // pairs with the acquire in somebody_keeps()
   // Dead before we look at the queues; mirror: the fence of wake_one() and wake_exactly(), after the push.
   base::step<"drain.fence">([] { base::fence_seq_cst(); });
   if (base::check<"drain.left_behind">(w.has_visible_work())) notify();
 }
 
-// Sleepers give what they keep.
-void scheduler::ask_for_caches() noexcept {
-  caches_asked_.fetch_add(1, base::relaxed);  // the wake publishes it
-  for (worker* w : workers()) w->wake();
+bool scheduler::somebody_keeps() const noexcept {
+  for (const worker* w : workers())
+    // acquire pairs with the release in worker_died() and in worker::give_caches(): what it gave is in the pools.
+    if (w->state_.load(base::acquire) != worker_state::dead && w->keeps_caches_.load(base::acquire)) return true;
+  return false;
 }
 
-bool scheduler::all_caches_given() const noexcept {
-  for (const worker* w : workers())
-    // acquire pairs with the release in worker::give_caches(): what it gave is in the pools.
-    if (w->state() != worker_state::dead && w->caches_given_.load(base::acquire) != caches_asked()) return false;
-  return true;
+// Until trim() or stop_asking() sleepers give what they keep. The wakes publish it; one that keeps something again is asked again.
+void scheduler::ask_for_caches() noexcept {
+  asks_.store(true, base::relaxed);
+  for (worker* w : workers())
+    if (w->keeps_caches_.load(base::relaxed)) w->wake();
 }
 
 // What is cached beyond the limits goes back to the system.
 void scheduler::trim() noexcept {
+  stop_asking();
   stacks_.trim();
   records_->trim();
 }

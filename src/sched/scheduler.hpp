@@ -118,10 +118,11 @@ class scheduler {
   [[nodiscard]] bool stop_watching(worker& w) noexcept;
   void hand_on_watch() noexcept;
   void wake_for_timers() noexcept;
+  // A worker that has worked has a cache for its next task.
+  [[nodiscard]] bool somebody_keeps() const noexcept;
   void ask_for_caches() noexcept;
-  // How often sleepers were asked; who has not answered the last question gives what it keeps before it sleeps.
-  [[nodiscard]] std::uint32_t caches_asked() const noexcept { return caches_asked_.load(base::relaxed); }
-  [[nodiscard]] bool all_caches_given() const noexcept;
+  void stop_asking() noexcept { asks_.store(false, base::relaxed); }
+  [[nodiscard]] bool asks() const noexcept { return asks_.load(base::relaxed); }
   void trim() noexcept;
   void tell_if_quiet() noexcept;
   void left_idle() noexcept { monitor_->ensure_awake(); }
@@ -223,7 +224,7 @@ class scheduler {
   chain<record> starved_;  // under starved_lock_: fresh tasks for which there was no stack
   base::atomic<std::size_t> starved_count_{0};
   base::atomic<base::time_ns> starved_at_{0};  // when the first of them was put there
-  base::atomic<std::uint32_t> caches_asked_{0};
+  base::atomic<bool> asks_{false};  // for the caches of sleepers
 
   std::unique_ptr<monitor> monitor_;
 };

@@ -62,6 +62,7 @@ inline void worker::tell() noexcept {
 void worker::accept_specially(record* t) noexcept {
   if ((t->extras & task::is_routed) != 0) return scheduler::route(t);
   if constexpr (force_migration) return scheduler_.inject_elsewhere(*this, t);
+  WEFT_LOG(wake, "task %s behind the others of worker %d", task::label(*t).text, id_);
   gives_way() ? queue_openly(t) : queue_behind(t);
 }
 
@@ -73,7 +74,8 @@ void worker::log_wake([[maybe_unused]] const record& t) noexcept {
 void worker::queue_behind(record* t) noexcept {
   append(t);
   // What this worker comes to sooner than another one wakes up needs no help.
-  if (static_cast<base::time_ns>(woken_.size()) * tick_.duration() >= worth_waking_for) tell();
+  const bool alone = woken_.size() == 1 && slot_.empty();
+  if (!alone && static_cast<base::time_ns>(woken_.size()) * tick_.duration() >= worth_waking_for) tell();
 }
 
 // A joiner goes behind the other woken tasks instead of to the LIFO slot: those are often what it joins next (a batch of tasks

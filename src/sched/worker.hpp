@@ -137,6 +137,7 @@ class alignas(base::cache_line) worker {
   [[nodiscard]] record* steal_from(worker& victim) noexcept;
   [[nodiscard]] bool sleep(bool was_searching) noexcept;
   void give_caches() noexcept;
+  void leave_idle() noexcept;
   void drain() noexcept;
   void run(record* t) noexcept;
 
@@ -217,7 +218,7 @@ class alignas(base::cache_line) worker {
   alignas(base::cache_line) inbox<record> inbox_;
   base::atomic<worker_state> state_{worker_state::active};
   base::atomic<bool> stuck_{false};
-  base::atomic<std::uint32_t> caches_given_{0};  // the last question it has answered
+  base::atomic<bool> keeps_caches_{true};  // it has worked since it gave them away
   base::atomic<int> thread_id_{0};  // the kernel's
   base::raw_atomic<bool> waits_for_lock_{false};  // one of our own, which is short
   alignas(base::cache_line) worker_counters counters_;

@@ -149,13 +149,18 @@ record* worker::steal_from(worker& victim) noexcept {
   return t;
 }
 
-// What is kept for the next task, if somebody asks for it: a task that starves for a stack, or the monitor, once per question.
+// What is kept for the next task, if somebody asks for it: a task that starves for a stack, or the monitor.
 void worker::give_caches() noexcept {
-  const std::uint32_t asked = scheduler_.caches_asked();
-  if (!scheduler_.is_starving() && caches_given_.load(base::relaxed) == asked) return;
+  if (!scheduler_.is_starving() && !scheduler_.asks()) return;
   stacks_.drain();
   records_.drain();
-  caches_given_.store(asked, base::release);  // pairs with the acquire in scheduler::all_caches_given()
+  keeps_caches_.store(false, base::release);  // pairs with the acquire in scheduler::somebody_keeps()
+}
+
+// To work: what it keeps from now on the monitor asks for when all sleep again. Before the fence in monitor::ensure_awake().
+void worker::leave_idle() noexcept {
+  keeps_caches_.store(true, base::relaxed);
+  scheduler_.left_idle();
 }
 
 // Until woken. True: the waker has counted us as searching.
@@ -178,7 +183,7 @@ bool worker::sleep(bool was_searching) noexcept {
     const bool was_watcher = scheduler_.stop_watching(*this);
     // The set, not the token, says whether we were woken to work: a token may be an old one, or only ask for a new watcher.
     if (!idle.is_asleep(id_)) {
-      scheduler_.left_idle();
+      leave_idle();
       if (was_watcher) scheduler_.hand_on_watch();
       return true;
     }
@@ -186,7 +191,7 @@ bool worker::sleep(bool was_searching) noexcept {
     if (scheduler_.timer_due(base::now())) break;
   }
   const bool by_itself = idle.leave_sleep(id_);
-  scheduler_.left_idle();
+  leave_idle();
   if (by_itself) scheduler_.fire_timers(base::now(), *this);
   scheduler_.hand_on_watch();  // which we may have had before the last look
   // Or somebody has chosen us at this moment. Its token makes the next sleep end at once, which then looks around again.
@@ -208,6 +213,7 @@ void worker::drain() noexcept {
 void worker::start() {
   join();  // an earlier life
   drain_requested_.store(false, base::relaxed);
+  keeps_caches_.store(true, base::relaxed);
   state_.store(worker_state::active, base::relaxed);
   thread_ = start_thread([this] { thread_main(); });
 }

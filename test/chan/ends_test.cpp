@@ -146,6 +146,24 @@ TEST(Ends, handles_move_copy_and_compare_as_values) {
   EXPECT_EQ(other_in.try_recv(), std::nullopt);
 }
 
+// As with the arms of a select, an end itself does not change: a lambda that owns one need not be mutable.
+TEST(Ends, move_into_the_tasks_that_use_them) {
+  auto [out, in] = weft::make_channel<int>(1);
+  const int sum = weft::run([&] {
+    auto sender = weft::spawn([out = std::move(out)] {
+      for (int i = 1; i <= 4; ++i) EXPECT_TRUE(out.send(i));
+    });
+    auto receiver = weft::spawn([in = std::move(in)] {
+      int got = in.recv().value_or(0) + in.recv_for(1h).value_or(0);
+      for (const int v : in) got += v;
+      return got;
+    });
+    sender.join();
+    return receiver.join();
+  });
+  EXPECT_EQ(sum, 10);
+}
+
 // req: CSP-2
 TEST(Ends, an_absurd_capacity_is_refused) {
   EXPECT_THROW((void)weft::make_channel<int>((std::size_t{1} << 40) + 1), weft::usage_error);

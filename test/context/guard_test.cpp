@@ -87,7 +87,7 @@ TEST(Guard, a_million_live_stacks_are_guarded_without_a_mapping_each_NoAsan_NoTs
     ASSERT_TRUE(probe.faults(held[i]->base - 1)) << i;
     ASSERT_TRUE(probe.faults(held[i]->base - guard_size)) << i;
   }
-  std::printf("a million stacks, 1 in 100 touched: VmRSS +%zu KiB, VmPTE %zu KiB, %zu mappings\n",
+  std::printf("a million stacks: VmRSS +%zu KiB, VmPTE %zu KiB, %zu mappings\n",
               weft_test::status_kib("VmRSS:") - rss_before, weft_test::status_kib("VmPTE:"), weft_test::mappings());
   for (stack* s : held) pool.release(s);
   EXPECT_GT(pool.trim(), 0u);

@@ -56,36 +56,52 @@ MODEL_TEST(monitor_rescues_what_lies_in_a_slot, .preemptions = 3, .old_reads = 1
   behind_a_stuck_worker(steps, t, [&] { steps.at(0).accept_woken(t.woken(0)); });
 }
 
-// All sleep and the monitor is about to rest, while worker 0 wakes by itself: the monitor must be up again, or not rest at all.
+// All sleep and the monitor is about to rest, for a while at first, when worker 0 wakes by itself: the monitor must be up again, or
+// not rest at all.
 // req: W-4 CC-16
-MODEL_TEST(monitor_hears_of_one_who_woke_by_itself, .preemptions = -1, .old_reads = -1) {
+MODEL_TEST(monitor_hears_of_one_who_woke_by_itself, .preemptions = -1, .old_reads = -1, .early_timeouts = 0) {
   step_by_step steps(2);
-  steps.all().idle().enter_sleep(0, false);
-  steps.all().idle().enter_sleep(1, false);
-  thread([&] { steps.monitor_rests(); });
+  steps.put_to_sleep(0);
+  steps.put_to_sleep(1);
+  thread([&] { steps.monitor_is_woken(); });
   thread([&] {
     (void)steps.all().idle().leave_sleep(0);
-    steps.all().left_idle();
+    steps.leave_idle(0);
   });
   join_all();
 }
 
-// The same with one who was chosen to work by somebody outside, and with the end of all.
+// The same with one who was chosen to work by somebody outside.
 // req: W-4 CC-16
-MODEL_TEST(monitor_hears_of_one_who_was_woken, .preemptions = -1, .old_reads = -1) {
+MODEL_TEST(monitor_hears_of_one_who_was_woken, .preemptions = -1, .old_reads = -1, .early_timeouts = 0) {
   step_by_step steps(1);
-  steps.all().idle().enter_sleep(0, false);
-  thread([&] { steps.monitor_rests(); });
+  steps.put_to_sleep(0);
+  thread([&] { steps.monitor_is_woken(); });
   thread([&] {
     model_assert(steps.all().idle().wake_one() == 0);
-    steps.all().left_idle();
+    steps.leave_idle(0);
   });
   join_all();
 }
+
+// It is about to rest for good, and one who has worked sleeps again before it has looked: nobody has asked for what that one keeps.
+// req: KC-5
+MODEL_TEST(monitor_hears_of_one_who_worked_and_sleeps_again, .preemptions = -1, .old_reads = -1) {
+  step_by_step steps(1);
+  steps.put_to_sleep(0);
+  thread([&] { steps.monitor_rests(); });
+  thread([&] {
+    (void)steps.all().idle().leave_sleep(0);
+    steps.leave_idle(0);
+    steps.all().idle().enter_sleep(0, false);
+  });
+  join_all();
+}
+
 // req: W-4
 MODEL_TEST(monitor_hears_of_the_end, .preemptions = -1, .old_reads = -1) {
   step_by_step steps(1);
-  steps.all().idle().enter_sleep(0, false);
+  steps.put_to_sleep(0);
   thread([&] { steps.monitor_rests(); });
   thread([&] { steps.stop(); });
   join_all();

@@ -42,6 +42,18 @@ struct step_by_step {
     for (; !scheduler_.stopping(); scheduler_.monitor_->nap()) (void)scheduler_.monitor_->look(base::now());
   }
   void monitor_rests() noexcept { scheduler_.monitor_->rest(); }
+  // For a while, and does not sleep through it.
+  void monitor_is_woken() noexcept {
+    const base::time_ns until = base::now() + monitor::longest_idle_nap;
+    scheduler_.monitor_->rest(until);
+    model_assert(base::now() < until);
+  }
+  // A worker sleeps, and has given what it kept. Then it goes to work: called by the worker itself.
+  void put_to_sleep(std::size_t i) noexcept {
+    at(i).keeps_caches_.store(false, base::relaxed);
+    scheduler_.idle().enter_sleep(static_cast<int>(i), false);
+  }
+  void leave_idle(std::size_t i) noexcept { at(i).leave_idle(); }
   // A task that computes for ever.
   void keep_busy(std::size_t i, record* with) noexcept { at(i).current_.store(with, base::relaxed); }
   // As the worker itself or its tasks do.

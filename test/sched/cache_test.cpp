@@ -1,4 +1,5 @@
 // KC-5: stacks and records that are kept for the next task, and what goes back to the system.
+// ctest: serial
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -87,6 +88,17 @@ TEST(StackCache, WorkThatComesWhileMemoryIsGivenBackIsDone) {
       support::until([&] { return rt.core().stacks().surplus_bytes() < surplus || surplus == 0; });
       for (int i = 0; i < 20; ++i) EXPECT_EQ(rt->spawn([i] { return i; }).join(), i);
     }
+  }
+}
+
+// It is over before the monitor has looked, and what its worker keeps nobody has asked for yet.
+// req: KC-5
+TEST(StackCache, AShortTaskInARuntimeAtRestLeavesNothingBehind) {
+  support::watchdog guard(100s, "short tasks now and then");
+  support::watched_runtime rt({.workers = 2, .stack_cache_bytes = 0, .elastic = false});
+  for (int round = 0; round < 12; ++round) {
+    rt->spawn([] {}).join();
+    support::until([&] { return rt.core().stacks().in_use() == 0 && rt.core().stacks().surplus_bytes() == 0; });
   }
 }
 

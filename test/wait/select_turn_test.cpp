@@ -11,7 +11,7 @@ using namespace chan_test;
 // value. True: by then the other waits with its own.
 template <class Receive>
 bool second_sender_had_its_turn(Receive receive) {
-  watched_runtime rt(weft::runtime_options{.workers = 1, .elastic = false});
+  watched_runtime rt(weft::runtime_options{.workers = 1, .stealing = false, .elastic = false});
   auto [a_out, a_in] = weft::make_channel<int>(0);
   auto [b_out, b_in] = weft::make_channel<int>(0);
   bool waits = false;
