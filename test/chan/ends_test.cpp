@@ -150,12 +150,12 @@ TEST(Ends, handles_move_copy_and_compare_as_values) {
 TEST(Ends, move_into_the_tasks_that_use_them) {
   auto [out, in] = weft::make_channel<int>(1);
   const int sum = weft::run([&] {
-    auto sender = weft::spawn([out = std::move(out)] {
-      for (int i = 1; i <= 4; ++i) EXPECT_TRUE(out.send(i));
+    auto sender = weft::spawn([to = std::move(out)] {
+      for (int i = 1; i <= 4; ++i) EXPECT_TRUE(to.send(i));
     });
-    auto receiver = weft::spawn([in = std::move(in)] {
-      int got = in.recv().value_or(0) + in.recv_for(1h).value_or(0);
-      for (const int v : in) got += v;
+    auto receiver = weft::spawn([from = std::move(in)] {
+      int got = from.recv().value_or(0) + from.recv_for(1h).value_or(0);
+      for (const int v : from) got += v;
       return got;
     });
     sender.join();
