@@ -68,6 +68,15 @@ inline void fence_seq_cst() noexcept {
 #endif
 }
 
+// Adds to a variable that only the calling thread writes: not one step for others, who see the old value or the new one.
+inline void add_alone(std::atomic<std::uint64_t>& to, std::uint64_t n) noexcept {
+#if defined(__x86_64__) && !defined(WEFT_TSAN)
+  asm("addq %1, %0" : "+m"(reinterpret_cast<std::uint64_t&>(to)) : "er"(n));  // compilers make three of it
+#else
+  to.store(to.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
+#endif
+}
+
 // Tells the core (and the explorer: "let somebody else run") that this loop waits for another thread.
 inline void cpu_relax() noexcept {
 #if defined(__x86_64__)

@@ -22,11 +22,19 @@ class lock {
   lock& operator=(const lock&) = delete;
 
   void acquire() noexcept {
+    if (acquire_if_free()) [[likely]]
+      return;
+    acquire_slow();
+    if constexpr (checked_build) count_held(1);
+  }
+  // The quick half of it. False: acquire() is to be called.
+  [[nodiscard]] bool acquire_if_free() noexcept {
     std::uint32_t free = 0;
     // Pairs with the release exchange in release(): what the last holder wrote is seen.
     if (!word_.compare_exchange_strong(free, 1, order<"lock.acquire">(base::acquire), relaxed)) [[unlikely]]
-      acquire_slow();
+      return false;
     if constexpr (checked_build) count_held(1);
+    return true;
   }
 
   [[nodiscard]] bool try_acquire() noexcept {
@@ -38,12 +46,16 @@ class lock {
   }
 
   void release() noexcept {
-    if constexpr (checked_build) count_held(-1);
-    atomic<std::uint32_t>* address = &word_;
-    // Pairs with the acquire in acquire()/acquire_slow(). Last touch of the word (L2).
-    if (check<"lock.release.wake">(address->exchange(0, order<"lock.release">(base::release)) == 2)) [[unlikely]]
-      futex_wake(address, 1);
+    if (release_first()) [[unlikely]]
+      wake_next(this);
   }
+  // The quick half of it. True: wake_next() is to be called with what may be only an address by then (L2).
+  [[nodiscard]] bool release_first() noexcept {
+    if constexpr (checked_build) count_held(-1);
+    // Pairs with the acquire in acquire()/acquire_slow(). Last touch of the word (L2).
+    return check<"lock.release.wake">(word_.exchange(0, order<"lock.release">(base::release)) == 2);
+  }
+  static void wake_next(lock* released) noexcept { futex_wake(&released->word_, 1); }
 
  private:
   void acquire_slow() noexcept;

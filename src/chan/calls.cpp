@@ -100,21 +100,13 @@ template <side Side>
   return a.how;
 }
 
-// For channels with a fast path.
-[[gnu::noinline]] status send_fast(core& c, void* slot, std::source_location where) {
-  sched::worker* on = wait::undisturbed();
-  if (on == nullptr) [[unlikely]]
-    return complete_slowly<send_operation>(c, slot, false, where);
-  if (c.fast_path().try_send(*static_cast<const words*>(slot))) return status::done;
-  return send_locked(on, c, slot, where);
+// Of channels without a fast path.
+[[gnu::noinline]] status send_otherwise(core& c, void* slot, std::source_location where) {
+  return c.is_rendezvous() ? meet_receiver(c, slot, where) : send_locked(nullptr, c, slot, where);
 }
 
-[[gnu::noinline]] status receive_fast(core& c, void* slot, std::source_location where) {
-  sched::worker* on = wait::undisturbed();
-  if (on == nullptr) [[unlikely]]
-    return complete_slowly<receive_operation>(c, slot, false, where);
-  if (c.fast_path().try_receive(*static_cast<words*>(slot))) return status::done;
-  return receive_locked(on, c, slot, where);
+[[gnu::noinline]] status receive_otherwise(core& c, void* slot, std::source_location where) {
+  return c.is_rendezvous() ? meet_sender(c, slot, where) : receive_locked(nullptr, c, slot, where);
 }
 
 [[gnu::noinline]] status try_send_locked(core& c, void* slot) {
@@ -134,13 +126,21 @@ template <side Side>
 }  // namespace
 
 status send(core& c, void* slot, std::source_location where) {
-  if (c.has_fast_path()) return send_fast(c, slot, where);
-  return c.is_rendezvous() ? meet_receiver(c, slot, where) : send_locked(nullptr, c, slot, where);
+  if (!c.has_fast_path()) return send_otherwise(c, slot, where);
+  sched::worker* on = wait::undisturbed();
+  if (on == nullptr) [[unlikely]]
+    return complete_slowly<send_operation>(c, slot, false, where);
+  if (c.fast_path().try_send(*static_cast<const words*>(slot))) return status::done;
+  return send_locked(on, c, slot, where);
 }
 
 status receive(core& c, void* slot, std::source_location where) {
-  if (c.has_fast_path()) return receive_fast(c, slot, where);
-  return c.is_rendezvous() ? meet_sender(c, slot, where) : receive_locked(nullptr, c, slot, where);
+  if (!c.has_fast_path()) return receive_otherwise(c, slot, where);
+  sched::worker* on = wait::undisturbed();
+  if (on == nullptr) [[unlikely]]
+    return complete_slowly<receive_operation>(c, slot, false, where);
+  if (c.fast_path().try_receive(*static_cast<words*>(slot))) return status::done;
+  return receive_locked(on, c, slot, where);
 }
 
 status try_send(core& c, void* slot) {

@@ -1,7 +1,9 @@
 // A ring of small elements that senders and receivers use without the channel's lock while nobody has to wait.
 //
-//  tail word:  position << 3 | senders wait << 2 | receivers wait << 1 | closed      head word:  position << 1 | senders wait
-//  slot n:     turn = 2n free for position n · 2n+1 holds it · 2(n + slots) free for the next lap
+//  tail word:  position * 16 | senders wait * 4 | receivers wait * 2 | closed      head word:  position * 16 | senders wait
+//  slot n:     turn = 16n free for position n · 16n + 1 holds it · 16(n + slots) free for the next lap
+//
+// In steps of 16, the size of a slot: a word without flags is the turn it waits for, and masked it is the offset of its slot.
 //
 // Q1. A position is given to one sender and to one receiver: each by a CAS of the whole word.          model/channel_ring
 // Q2. Once a flag is set the CAS of that side fails and it takes the lock. So a receiver that has set its flag and then finds
@@ -30,10 +32,12 @@ class fast_ring final : public buffer {
  public:
   fast_ring(std::size_t capacity, bool two_words)
       : capacity_(capacity),
-        slots_(std::bit_ceil(capacity)),
-        first_(std::make_unique<slot[]>(slots_)),
-        second_(two_words ? std::make_unique<base::plain<std::uint64_t>[]>(slots_) : nullptr) {
-    for (std::uint64_t i = 0; i < slots_; ++i) first_[i].turn.store(2 * i, base::relaxed);
+        lap_(std::bit_ceil(capacity) * step),
+        has_spare_slots_(lap_ != capacity * step),
+        has_second_(two_words),
+        first_(std::make_unique<slot[]>(lap_ / step)),
+        second_(two_words ? std::make_unique<base::plain<std::uint64_t>[]>(lap_ / step) : nullptr) {
+    for (std::uint64_t turn = 0; turn < lap_; turn += step) slot_of(turn).turn.store(turn, base::relaxed);
   }
 
   // --- without the lock ---------------------------------------------------------------------------------------------
@@ -42,13 +46,14 @@ class fast_ring final : public buffer {
     std::uint64_t tail = tail_.load(base::relaxed);
     for (;;) {
       if (base::check<"fast_ring.send.flags">((tail & tail_flags) != 0)) return false;
-      const place p = place_of(tail >> tail_shift);
-      if (!has_room(p)) return false;
-      if (!advance(tail_, tail, std::uint64_t{1} << tail_shift)) [[unlikely]] {
+      slot& s = slot_of(tail);
+      if (!has_room(s, tail)) return false;
+      const std::uint64_t turn = tail;
+      if (!advance(tail_, tail)) [[unlikely]] {
         tail = step_back(tail_);
         continue;
       }
-      write(p, w);
+      write(s, turn, w);
       return true;
     }
   }
@@ -56,13 +61,14 @@ class fast_ring final : public buffer {
     std::uint64_t head = head_.load(base::relaxed);
     for (;;) {
       if (base::check<"fast_ring.receive.flags">((head & senders_wait) != 0)) return false;
-      const place p = place_of(head >> head_shift);
-      if (!holds(p)) return false;
-      if (!advance(head_, head, std::uint64_t{1} << head_shift)) [[unlikely]] {
+      slot& s = slot_of(head);
+      if (!holds(s, head)) return false;
+      const std::uint64_t turn = head;
+      if (!advance(head_, head)) [[unlikely]] {
         head = step_back(head_);
         continue;
       }
-      read(p, w);
+      read(s, turn, w);
       return true;
     }
   }
@@ -73,14 +79,14 @@ class fast_ring final : public buffer {
   [[nodiscard]] bool may_send() const noexcept {
     const std::uint64_t tail = tail_.load(base::acquire);
     if ((tail & tail_flags) != 0) return true;
-    const std::uint64_t position = tail >> tail_shift, head = head_.load(base::relaxed) >> head_shift;
-    return position < head || position - head < capacity_;
+    const std::uint64_t head = turn_of(head_.load(base::relaxed));
+    return tail < head || tail - head < capacity_ * step;
   }
   [[nodiscard]] bool may_receive() const noexcept {
     const std::uint64_t head = head_.load(base::acquire);
     if ((head & senders_wait) != 0) return true;
     const std::uint64_t tail = tail_.load(base::relaxed);
-    return (tail & closed) != 0 || head >> head_shift != tail >> tail_shift;
+    return (tail & closed) != 0 || head != turn_of(tail);
   }
 
   // --- with the lock: the other side's fast path may still be at work ---------------------------------------------
@@ -88,14 +94,14 @@ class fast_ring final : public buffer {
     base::backoff b;
     std::uint64_t tail = tail_.load(base::relaxed);
     for (;;) {
-      const std::uint64_t position = tail >> tail_shift;
+      const std::uint64_t turn = turn_of(tail);
       // acquire pairs with the release in advance(): see has_room().
-      const std::uint64_t head = head_.load(base::acquire) >> head_shift;
-      // A head beyond the position: it was sent to and received from since the tail was read, so nothing is known.
-      if (position >= head && position - head >= capacity_) return false;
-      if (const place p = place_of(position); has_room(p)) {
-        if (!advance(tail_, tail, std::uint64_t{1} << tail_shift)) continue;
-        write(p, *static_cast<words*>(sent));
+      const std::uint64_t head = turn_of(head_.load(base::acquire));
+      // A head beyond it: it was sent to and received from since the tail was read, so nothing is known.
+      if (turn >= head && turn - head >= capacity_ * step) return false;
+      if (slot& s = slot_of(turn); has_room(s, turn)) {
+        if (!advance(tail_, tail)) continue;
+        write(s, turn, *static_cast<words*>(sent));
         return true;
       }
       b.pause();  // Q3: somebody is reading it right now
@@ -106,13 +112,13 @@ class fast_ring final : public buffer {
     base::backoff b;
     std::uint64_t head = head_.load(base::relaxed);
     for (;;) {
-      const std::uint64_t position = head >> head_shift;
+      const std::uint64_t turn = turn_of(head);
       // relaxed: which element it is, `turn` tells. The position itself cannot be missed: a receiver that means to park has
       // set its flag in this very word.
-      if (position == tail_.load(base::relaxed) >> tail_shift) return false;
-      if (const place p = place_of(position); holds(p)) {
-        if (!advance(head_, head, std::uint64_t{1} << head_shift)) continue;
-        read(p, *static_cast<words*>(received));
+      if (turn == turn_of(tail_.load(base::relaxed))) return false;
+      if (slot& s = slot_of(turn); holds(s, turn)) {
+        if (!advance(head_, head)) continue;
+        read(s, turn, *static_cast<words*>(received));
         return true;
       }
       b.pause();  // Q3: somebody is writing it right now
@@ -120,8 +126,7 @@ class fast_ring final : public buffer {
     }
   }
   [[nodiscard]] std::size_t size() const noexcept override {
-    const std::uint64_t head = head_.load(base::relaxed) >> head_shift;
-    const std::uint64_t tail = tail_.load(base::relaxed) >> tail_shift;
+    const std::uint64_t head = received(), tail = sent();
     // Between the two loads much may have been sent and received.
     return tail > head ? std::min(static_cast<std::size_t>(tail - head), capacity_) : 0;
   }
@@ -145,26 +150,30 @@ class fast_ring final : public buffer {
     base::step<"fast_ring.close">([&] { tail_.fetch_or(closed, base::relaxed); });
   }
 
-  [[nodiscard]] std::uint64_t sent() const noexcept { return tail_.load(base::relaxed) >> tail_shift; }
-  [[nodiscard]] std::uint64_t received() const noexcept { return head_.load(base::relaxed) >> head_shift; }
+  [[nodiscard]] std::uint64_t sent() const noexcept { return tail_.load(base::relaxed) / step; }
+  [[nodiscard]] std::uint64_t received() const noexcept { return head_.load(base::relaxed) / step; }
 
  private:
   static constexpr std::uint64_t closed = 1;
   static constexpr std::uint64_t receivers_wait = 2;
   static constexpr std::uint64_t earlier_senders = 4;
   static constexpr std::uint64_t tail_flags = closed | receivers_wait | earlier_senders;
-  static constexpr int tail_shift = 3;
   static constexpr std::uint64_t senders_wait = 1;
-  static constexpr int head_shift = 1;
+  static constexpr std::uint64_t step = 16;
+  static constexpr std::uint64_t holds_it = 1;
 
   struct slot {
     base::atomic<std::uint64_t> turn{0};
     base::plain<std::uint64_t> word{0};
   };
 
+  [[nodiscard]] static std::uint64_t turn_of(std::uint64_t word) noexcept { return word & ~(step - 1); }
+  [[nodiscard]] std::size_t index_of(std::uint64_t turn) const noexcept { return (turn & (lap_ - 1)) / step; }
+  [[nodiscard]] slot& slot_of(std::uint64_t turn) const noexcept { return first_[index_of(turn)]; }
+
   // release pairs with the acquire of head_ in has_room(): what a receiver did before is seen by the sender it made room for.
-  static bool advance(base::atomic<std::uint64_t>& word, std::uint64_t& seen, std::uint64_t by) noexcept {
-    return word.compare_exchange_weak(seen, seen + by, base::release, base::relaxed);
+  static bool advance(base::atomic<std::uint64_t>& word, std::uint64_t& seen) noexcept {
+    return word.compare_exchange_weak(seen, seen + step, base::release, base::relaxed);
   }
   // Somebody on another core was faster. At once it would be the same again, and the line would travel for every element: let it
   // have its way for a while, some dozens of elements long.
@@ -172,42 +181,34 @@ class fast_ring final : public buffer {
     base::linger(40);
     return word.load(base::relaxed);
   }
-  // A position and its slot: looked up once, because the compiler would do it again after every atomic operation.
-  struct place {
-    std::uint64_t position;
-    std::uint64_t index;
-    slot* in;
-  };
-  [[nodiscard]] place place_of(std::uint64_t position) const noexcept {
-    const std::uint64_t index = position & (slots_ - 1);
-    return {position, index, &first_[index]};
-  }
 
-  [[nodiscard]] bool has_room(const place& p) const noexcept {
-    // With as many slots as capacity, a free slot is room.
-    if (slots_ != capacity_ && p.position - (head_.load(base::acquire) >> head_shift) >= capacity_) return false;
+  [[nodiscard]] bool has_room(const slot& s, std::uint64_t turn) const noexcept {
+    // Without spare slots a free one is room.
+    if (has_spare_slots_ && turn - turn_of(head_.load(base::acquire)) >= capacity_ * step) return false;
     // Pairs with the release in read(): the last element has been copied out (Q4).
-    return p.in->turn.load(base::order<"fast_ring.room">(base::acquire)) == 2 * p.position;
+    return s.turn.load(base::order<"fast_ring.room">(base::acquire)) == turn;
   }
-  [[nodiscard]] bool holds(const place& p) const noexcept {
+  [[nodiscard]] static bool holds(const slot& s, std::uint64_t turn) noexcept {
     // Pairs with the release in write() (Q4).
-    return p.in->turn.load(base::order<"fast_ring.holds">(base::acquire)) == 2 * p.position + 1;
+    return s.turn.load(base::order<"fast_ring.holds">(base::acquire)) == turn + holds_it;
   }
-  void write(const place& p, const words& w) noexcept {
-    p.in->word = w.word[0];
-    if (second_ != nullptr) second_[p.index] = w.word[1];
+  void write(slot& s, std::uint64_t turn, const words& w) noexcept {
+    s.word = w.word[0];
+    if (has_second_) second_[index_of(turn)] = w.word[1];
     // Publishes the element; pairs with the acquire in holds().
-    p.in->turn.store(2 * p.position + 1, base::order<"fast_ring.write">(base::release));
+    s.turn.store(turn + holds_it, base::order<"fast_ring.write">(base::release));
   }
-  void read(const place& p, words& w) noexcept {
-    w.word[0] = p.in->word;
-    if (second_ != nullptr) w.word[1] = second_[p.index];
+  void read(slot& s, std::uint64_t turn, words& w) noexcept {
+    w.word[0] = s.word;
+    if (has_second_) w.word[1] = second_[index_of(turn)];
     // The slot is free; pairs with the acquire in has_room().
-    p.in->turn.store(2 * (p.position + slots_), base::order<"fast_ring.read">(base::release));
+    s.turn.store(turn + lap_, base::order<"fast_ring.read">(base::release));
   }
 
   const std::size_t capacity_;
-  const std::size_t slots_;
+  const std::uint64_t lap_;  // a power of two
+  const bool has_spare_slots_;  // the capacity is none
+  const bool has_second_;
   const std::unique_ptr<slot[]> first_;
   const std::unique_ptr<base::plain<std::uint64_t>[]> second_;
   alignas(base::cache_line) base::atomic<std::uint64_t> tail_{0};

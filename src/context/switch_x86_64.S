@@ -15,6 +15,8 @@
         .type   weft_v1_context_jump, @function
 weft_v1_context_jump:                    // rdi: from_sp, rsi: to_sp, rdx: arg
         .cfi_startproc
+        stmxcsr -56(%rsp)                // where the pushes below leave the stack pointer: they do not wait for it
+        fnstcw  -52(%rsp)
         pushq   %rbp
         .cfi_adjust_cfa_offset 8
         .cfi_rel_offset rbp, 0
@@ -36,8 +38,6 @@ weft_v1_context_jump:                    // rdi: from_sp, rsi: to_sp, rdx: arg
         subq    $8, %rsp
         .cfi_adjust_cfa_offset 8
         .cfi_remember_state
-        stmxcsr (%rsp)
-        fnstcw  4(%rsp)
         movzwl  4(%rsp), %ecx
         movq    %rsp, (%rdi)
         movq    %rsi, %rsp               // same layout on the other stack: the CFI above stays true

@@ -55,10 +55,12 @@ class fresh_deque {
         if (Task* oldest = steal()) overflow.push_back(oldest);
   }
 
+  // top_ only grows.
+  [[nodiscard]] bool is_surely_empty() const noexcept { return bottom_.load(base::relaxed) <= top_seen_; }
   // The newest.
   [[nodiscard]] Task* pop() noexcept {
     const std::int64_t bottom = bottom_.load(base::relaxed) - 1;
-    if (bottom < top_seen_) return nullptr;  // surely empty: top_ only grows
+    if (bottom < top_seen_) return nullptr;  // surely empty
     // release as in push(): a thief that reads this store relies on it for the older slots. C++20 does not count a relaxed
     // store by the same thread as part of push()'s release sequence. Found by model/fresh_deque.
     bottom_.store(bottom, base::order<"fresh.pop.bottom">(base::release));

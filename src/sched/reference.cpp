@@ -26,7 +26,6 @@ void drop_reference(record* t) noexcept {
   task::clear_name(*t);
   t->stack_size = 0;
   t->shields = 0;
-  t->exceptions = {};
   t->join_list = nullptr;
   worker* w = this_worker();
   if (w != nullptr && &w->owner().records() == task::slab::of(t)->pool) {

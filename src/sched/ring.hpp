@@ -36,7 +36,7 @@ class ring {
 
   // --- owner only -------------------------------------------------------------------------------------------------
   // Appends, if there is room.
-  [[nodiscard]] bool try_push(Task* t) noexcept {
+  [[nodiscard, gnu::always_inline]] inline bool try_push(Task* t) noexcept {
     // acquire pairs with the release in finish_steal(): the thief has read its slots before we overwrite them.
     return append(t, head_.load(base::order<"ring.push.head">(base::acquire)));
   }

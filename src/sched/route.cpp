@@ -34,7 +34,7 @@ void scheduler::move_to(worker& on, lane* to) noexcept {
   if (from == to) return;
   if (to != nullptr && !to->try_enter()) return on.move(to);
   t->dispatcher = to;
-  t->extras = static_cast<std::uint8_t>(to != nullptr ? t->extras | task::on_lane : t->extras & ~task::on_lane);
+  t->extras = static_cast<task::extra>(to != nullptr ? t->extras | task::on_lane : t->extras & ~task::on_lane);
   on.give_way(to != nullptr);
   if (from != nullptr) hand_on_turn(*from);
 }

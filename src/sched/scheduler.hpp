@@ -90,7 +90,7 @@ class scheduler {
   static void leave_lane(record* ended) noexcept {
     if ((ended->extras & task::on_lane) == 0) [[likely]]
       return;
-    ended->extras = static_cast<std::uint8_t>(ended->extras & ~task::on_lane);
+    ended->extras = static_cast<task::extra>(ended->extras & ~task::on_lane);
     lane* left = std::exchange(ended->dispatcher, nullptr);
     hand_on_turn(*left);
     left->drop_reference();

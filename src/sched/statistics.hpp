@@ -9,7 +9,7 @@ namespace weft::inline v1::sched {
 
 class counter {
  public:
-  void add(std::uint64_t n = 1) noexcept { value_.store(value_.load(base::relaxed) + n, base::relaxed); }
+  void add(std::uint64_t n = 1) noexcept { base::add_alone(value_, n); }
   // release/acquire: whoever sees the count sees what was counted (the end of all tasks is decided by sums of these).
   void add_published(std::uint64_t n = 1) noexcept {
     value_.store(value_.load(base::relaxed) + n, base::order<"counter.publish">(base::release));

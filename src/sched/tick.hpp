@@ -18,7 +18,7 @@ class tick {
   static constexpr base::time_ns target = 1'000'000;
 
   // One dispatch. True: look up now.
-  [[nodiscard]] bool passes() noexcept { return --left_ <= 0; }
+  [[nodiscard]] bool passes() noexcept { return --left_ < 0; }
 
   // Start of a new interval; `now` ends the old one.
   void restart(base::time_ns now) noexcept {
@@ -29,13 +29,14 @@ class tick {
       interval_ = static_cast<std::int32_t>(std::clamp<base::time_ns>(wanted, shortest, longest));
     }
     started_ = now;
-    left_ = planned_ = interval_;
+    planned_ = interval_;
+    left_ = planned_ - 1;
   }
   // The next look after `n` dispatches at the latest.
   void look_after(std::int32_t n) noexcept {
-    if (n >= left_) return;
-    planned_ -= left_ - n;
-    left_ = n;
+    if (n > left_) return;
+    planned_ -= left_ + 1 - n;
+    left_ = n - 1;
   }
   // After a sleep the old interval says nothing about tasks.
   void forget() noexcept { started_ = 0; }
@@ -45,7 +46,7 @@ class tick {
   [[nodiscard]] base::time_ns duration() const noexcept { return average_ns_; }
 
  private:
-  std::int32_t left_ = shortest;
+  std::int32_t left_ = shortest - 1;  // that pass before the look
   std::int32_t interval_ = 20;
   std::int32_t planned_ = shortest;  // dispatches of the current interval
   base::time_ns average_ns_ = 50'000;

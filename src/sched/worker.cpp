@@ -13,8 +13,8 @@ namespace {
 constexpr std::uint8_t slot_runs_limit = 3;
 // Turns of woken tasks, each with those that the slot brought, after which a fresh one has its own.
 constexpr std::uint8_t most_passed_over = 4;
-// Suspension points a task may pass without parking before it goes to the tail (BZ-6).
-constexpr std::int32_t budget_per_slice = 128;
+// Suspension points that a task may pass without parking; at the next, the 128th, it goes to the tail (BZ-6).
+constexpr std::int32_t budget_per_slice = 127;
 // About what it takes until a sleeping thread runs.
 constexpr base::time_ns worth_waking_for = 10'000;
 
@@ -66,8 +66,9 @@ void worker::accept_specially(record* t) noexcept {
   gives_way() ? queue_openly(t) : queue_behind(t);
 }
 
-void worker::log_wake([[maybe_unused]] const record& t) noexcept {
-  WEFT_LOG(wake, "task %s to the slot of worker %d", task::label(t).text, id_);
+void worker::queue_and_log(record* t) noexcept {
+  WEFT_LOG(wake, "task %s to the slot of worker %d", task::label(*t).text, id_);
+  put_in_slot(t);
 }
 
 // Behind the other woken tasks.
@@ -211,36 +212,41 @@ inline record* worker::newest_fresh() noexcept {
   return fresh_.pop();
 }
 
-// What can run without touching any lock or the system: for a task that parks with an object's lock held.
-// After what the slot has comes `rest`.
-template <class Rest>
-[[gnu::always_inline]] inline record* worker::next_quick(Rest rest) noexcept {
-  if (drain_requested_.load(base::relaxed) || scheduler_.urgent().size() != 0) [[unlikely]]
-    return nullptr;
-  if (slot_runs_ < slot_runs_limit)
-    if (record* t = slot_.take()) {  // it was woken, and so has a stack
-      ++slot_runs_;
-      return t;
-    }
-  return rest();
+// One more task without a look at the rest of the world: no tick is due, nothing urgent waits, and the worker stays.
+[[gnu::always_inline]] inline bool worker::goes_on() noexcept {
+  return !tick_.passes() && !drain_requested_.load(base::relaxed) && scheduler_.urgent().size() == 0;
 }
 
-[[gnu::always_inline]] inline record* worker::next_in_turn() noexcept {
+// Woken, and so it has a stack.
+[[gnu::always_inline]] inline record* worker::next_from_slot() noexcept {
+  if (slot_runs_ >= slot_runs_limit) return nullptr;
+  record* t = slot_.take();
+  if (t != nullptr) ++slot_runs_;
+  return t;
+}
+
+// After what the slot has. Without touching any lock or the system: for a task that parks with an object's lock held.
+[[gnu::noinline]] record* worker::next_in_turn() noexcept {
   slot_runs_ = 0;
   record* t = overdue_fresh();
   if (t == nullptr && (t = woken_.pop()) != nullptr) prefetch_behind(woken_);
   if (t == nullptr) t = slot_.take();
   if (t == nullptr && stacks_.size() != 0) t = newest_fresh();
-  if (t == nullptr || t->is_started() || attach_cached(t)) [[likely]]
+  return t == nullptr ? nullptr : with_stack(t);
+}
+
+// nullptr: there is none at hand, and the worker's own stack will see to it.
+inline record* worker::with_stack(record* t) noexcept {
+  if (t->is_started() || attach_cached(t)) [[likely]]
     return t;
   in_hand_ = t;
   return nullptr;
 }
 
-record* worker::next_queued() noexcept { return next_in_turn(); }
-
 record* worker::next_without_locks() noexcept {
-  return next_quick([this]() noexcept { return next_queued(); });
+  if (!goes_on()) return nullptr;
+  record* t = next_from_slot();
+  return t != nullptr ? t : next_in_turn();
 }
 
 record* worker::next_local() noexcept {
@@ -337,18 +343,36 @@ void worker::give_stack(context::stack* s) noexcept {
   }
   t->running.store(task::run_state::running, base::relaxed);
   current_.store(t, base::relaxed);
-  if (((t->extras | gives_way_.load(base::relaxed)) & task::on_lane) != 0) [[unlikely]]
-    give_way((t->extras & task::on_lane) != 0);
+  if (((t->extras | gives_way_.load(base::relaxed)) & (task::on_lane | task::has_exceptions)) != 0) [[unlikely]]
+    adopt_specially(t);
   budget_ = budget_per_slice;
-  *exceptions_ = t->exceptions;
   counters_.dispatched.add();
 }
 
-// Finishes the switch for the stack just left, which is saved now.
+void worker::adopt_specially(record* t) noexcept {
+  if ((t->extras & task::has_exceptions) != 0) {
+    *exceptions_ = t->exceptions;
+    t->extras = static_cast<task::extra>(t->extras & ~task::has_exceptions);
+  }
+  const bool on_lane = (t->extras & task::on_lane) != 0;
+  if (on_lane || gives_way()) give_way(on_lane);
+}
+
+// Exceptions in flight go with the task. Mostly there are none, and then this thread's stay as they are.
+[[gnu::always_inline]] inline void worker::save_exceptions(record* self) noexcept {
+  if (exceptions_->caught != nullptr || exceptions_->uncaught != 0) [[unlikely]]
+    take_exceptions(self);
+}
+
+void worker::take_exceptions(record* self) noexcept {
+  self->exceptions = std::exchange(*exceptions_, {});
+  self->extras |= task::has_exceptions;
+}
+
+// Finishes the switch for the stack just left, which is saved now. Nothing is needed after its calls, which are rare: so it saves no
+// registers, and neither does who switches.
 [[gnu::always_inline]] inline void worker::arrive() noexcept {
   const departure::kind how = left_.what;
-  if (how == departure::kind::none) return;
-  left_.what = departure::kind::none;
   record* t = left_.who;
   if (how == departure::kind::parking) [[likely]] {
     counters_.parks.add();
@@ -356,28 +380,34 @@ void worker::give_stack(context::stack* s) noexcept {
       return leave_turn(how, t);
     t->running.store(task::run_state::none,
                      base::relaxed);  // before the commit: after it the task may be somebody else's
-    const bool parked = t->word.commit_park();
-    // The object may be gone after this, and if it parked so may the task.
-    unlock_departed();
-    if (!parked) accept_woken(t);
+    if (!t->word.commit_park()) [[unlikely]]
+      return arrive_woken(t);
+    unlock_departed();  // the object may be gone after this, and so may the task
   } else if (how == departure::kind::yielded) {
     if ((t->extras & task::is_routed) != 0) [[unlikely]]
       return leave_turn(how, t);
     become_runnable(t, task::run_state::running);
     if constexpr (force_migration) return scheduler_.inject_elsewhere(*this, t);
-    append(t);
+    if (!woken_.try_push(t)) [[unlikely]]
+      return append_overflowing(t);
     if (gives_way()) [[unlikely]]  // the next one does
       scheduler_.find_replacement();
   } else if (how == departure::kind::finished) {
     give_stack(left_.stack);
-  } else {
+  } else if (how != departure::kind::none) {
     arrive_otherwise(how);
   }
 }
 
+// Somebody wanted to wake it while it went to sleep.
+void worker::arrive_woken(record* t) noexcept {
+  unlock_departed();
+  accept_woken(t);
+}
+
 // From the running task to `next`. Comes back when somebody switches to `self` again.
 [[gnu::always_inline]] inline void worker::switch_between(worker& on, record* self, record* next) noexcept {
-  self->exceptions = *on.exceptions_;
+  on.save_exceptions(self);
   on.adopt(next);
   void* handed_over = context::switch_flow(self->sp_address(), self->stack->annotations, next->sp.load(base::relaxed),
                                            next->stack->annotations, &on);
@@ -387,9 +417,8 @@ void worker::give_stack(context::stack* s) noexcept {
 // The same, or to the worker's own stack.
 void worker::switch_from(worker& on, record* self, record* next) noexcept {
   if (next != nullptr) return switch_between(on, self, next);
-  self->exceptions = *on.exceptions_;
-  on.current_.store(nullptr, base::relaxed);
-  *on.exceptions_ = {};
+  on.save_exceptions(self);
+  on.none_current();
   void* handed_over = context::switch_flow(self->sp_address(), self->stack->annotations, on.sp_, on.flow_, &on);
   static_cast<worker*>(handed_over)->arrive();
 }
@@ -399,27 +428,44 @@ void worker::run(record* t) noexcept {
   if (!t->is_started() && !attach_any(t)) [[unlikely]]
     return scheduler_.starve(*this, t);
   adopt(t);
+  left_.what = departure::kind::none;
   context::switch_flow(&sp_, flow_, t->sp.load(base::relaxed), t->stack->annotations, this);
   arrive();
 }
 
 void worker::yield() noexcept {
-  record* const self = current();
+  const bool in_turn = goes_on();
   record* next = nullptr;
-  if (!tick_.passes()) [[likely]] {
-    next = next_quick([this]() noexcept { return next_in_turn(); });
-    if (next == nullptr && in_hand_ == nullptr && inbox_.empty() && scheduler_.shared_work() == 0 &&
-        !drain_requested_.load(base::relaxed) && !gives_way() && !(force_migration && !scheduler_.is_alone())) {
+  // Mostly the next one of the ring: then nothing is called here, and no register saved.
+  if (in_turn && fresh_.is_surely_empty() && (slot_.empty() || slot_runs_ >= slot_runs_limit)) [[likely]] {
+    slot_runs_ = 0;
+    next = woken_.pop();
+    if (next != nullptr && next->is_started()) [[likely]] {
+      prefetch_behind(woken_);
+      left_.what = departure::kind::yielded;
+      left_.who = current();
+      return switch_between(*this, current(), next);
+    }
+  }
+  yield_otherwise(in_turn, next);
+}
+
+// `next`: taken from the ring already, and not yet started.
+[[gnu::noinline]] void worker::yield_otherwise(bool in_turn, record* next) noexcept {
+  if (next != nullptr) {
+    next = with_stack(next);
+  } else if (in_turn) {
+    next = next_from_slot();
+    if (next == nullptr) next = next_in_turn();
+    if (next == nullptr && in_hand_ == nullptr && inbox_.empty() && scheduler_.shared_work() == 0 && !gives_way() &&
+        !(force_migration && !scheduler_.is_alone())) {
       budget_ = budget_per_slice;
       return;
     }
   }
   left_.what = departure::kind::yielded;
-  left_.who = self;
-  if (next != nullptr) [[likely]]
-    switch_between(*this, self, next);
-  else
-    switch_from(*this, self, nullptr);
+  left_.who = current();
+  switch_from(*this, current(), next);
 }
 
 void worker::park(worker& on, void (*unlock)(void*) noexcept, void* locked) noexcept {
@@ -428,7 +474,10 @@ void worker::park(worker& on, void (*unlock)(void*) noexcept, void* locked) noex
   on.left_.who = self;
   on.left_.unlock = unlock;
   on.left_.locked = locked;
-  record* next = on.tick_.passes() ? nullptr : on.next_quick([&on]() noexcept { return on.next_queued(); });
+  const bool in_turn = on.goes_on();
+  record* next = in_turn ? on.next_from_slot() : nullptr;
+  if (next == nullptr && in_turn) next = on.next_in_turn();
+  // In one place: whom it switches to left from here as well, and so the processor knows where the next returns go.
   if (next != nullptr) [[likely]]
     switch_between(on, self, next);
   else
@@ -473,7 +522,8 @@ record* worker::end_current(context::stack*& left) noexcept {
   left->owner = nullptr;
   t->stack = nullptr;
   t->sp.store(nullptr, base::relaxed);
-  current_.store(nullptr, base::relaxed);
+  none_current();
+  *exceptions_ = {};
   scheduler::leave_lane(t);
   drop_reference(t);
   counters_.finished.add_published();
@@ -493,7 +543,6 @@ void worker::leave(worker& w, record* next, context::stack* left) noexcept {
     context::switch_flow(&never_resumed, left->annotations, next->sp.load(base::relaxed), next->stack->annotations, &w,
                          true);
   } else {
-    *w.exceptions_ = {};
     context::switch_flow(&never_resumed, left->annotations, w.sp_, w.flow_, &w, true);
   }
   __builtin_unreachable();

@@ -26,6 +26,7 @@
 #include "sched/lifo_slot.hpp"
 #include "sched/ring.hpp"
 #include "sched/statistics.hpp"
+#include "sched/this_worker.hpp"
 #include "sched/tick.hpp"
 #include "task/record_pool.hpp"
 #include "task/task.hpp"
@@ -91,8 +92,8 @@ class alignas(base::cache_line) worker {
   // The running task may block from now on, or does not any more.
   [[gnu::cold]] void give_way(bool gives) noexcept;
   // One suspension point passed without parking. False: the budget is spent, the caller should yield.
-  [[nodiscard]] bool spend_budget() noexcept { return --budget_ > 0; }
-  [[nodiscard]] bool has_budget() const noexcept { return budget_ > 0; }
+  [[nodiscard]] bool spend_budget() noexcept { return --budget_ >= 0; }
+  [[nodiscard]] bool has_budget() const noexcept { return budget_ >= 0; }  // and so there is a running task
 
   // --- this worker's thread ---------------------------------------------------------------------------------------
   void accept_woken(record* t) noexcept;  // RUNNABLE, claimed by us: to the LIFO slot
@@ -143,16 +144,19 @@ class alignas(base::cache_line) worker {
 
   // worker.cpp: queues and switches
   [[nodiscard]] record* next_local() noexcept;
-  template <class Rest>
-  [[nodiscard]] record* next_quick(Rest rest) noexcept;
-  [[nodiscard]] record* next_without_locks() noexcept;  // the same, out of line
+  [[nodiscard]] bool goes_on() noexcept;
+  [[nodiscard]] record* next_from_slot() noexcept;
   [[nodiscard]] record* next_in_turn() noexcept;
-  [[nodiscard]] record* next_queued() noexcept;  // the same, out of line
+  [[nodiscard]] record* next_without_locks() noexcept;
+  [[nodiscard]] record* with_stack(record* t) noexcept;
   [[nodiscard]] record* overdue_fresh() noexcept;
   [[nodiscard]] record* newest_fresh() noexcept;
   void queue_woken(record* t) noexcept;
   void queue_behind(record* t) noexcept;
-  [[gnu::cold]] void log_wake(const record& t) noexcept;  // apart: its text would be in the frame of whoever wakes
+  [[gnu::cold]] void queue_and_log(record* t) noexcept;  // apart: its text would be in the frame of whoever wakes
+  void put_in_slot(record* t) noexcept {
+    if (record* displaced = slot_.put(t)) queue_behind(displaced);
+  }
   [[gnu::cold]] void accept_specially(record* t) noexcept;
   void queue_fresh(record* t) noexcept;
   [[gnu::cold]] void queue_overflowing(record* fresh) noexcept;
@@ -173,14 +177,21 @@ class alignas(base::cache_line) worker {
   static void switch_from(worker& on, record* self, record* next) noexcept;
   void arrive() noexcept;
   void unlock_departed() noexcept {
-    if (left_.unlock != nullptr)
-      left_.unlock(left_.locked);
-    else if (left_.locked != nullptr)
-      static_cast<base::lock*>(left_.locked)->release();
+    if (left_.unlock != nullptr) return left_.unlock(left_.locked);
+    if (left_.locked != nullptr) static_cast<base::lock*>(left_.locked)->release();
   }
   [[gnu::cold]] void arrive_otherwise(departure::kind how) noexcept;
+  [[gnu::cold]] void arrive_woken(record* t) noexcept;
+  void yield_otherwise(bool in_turn, record* next) noexcept;
   [[gnu::cold]] void leave_turn(departure::kind how, record* t) noexcept;
   void adopt(record* t) noexcept;
+  void none_current() noexcept {
+    current_.store(nullptr, base::relaxed);
+    budget_ = spent;
+  }
+  [[gnu::cold]] void adopt_specially(record* t) noexcept;
+  void save_exceptions(record* self) noexcept;
+  [[gnu::cold]] void take_exceptions(record* self) noexcept;
   static void fiber_main(void* worker_pointer) noexcept;
   static void run_tasks(worker* w) noexcept;
   [[nodiscard]] record* end_current(context::stack*& left) noexcept;
@@ -192,11 +203,12 @@ class alignas(base::cache_line) worker {
   task::exception_state* exceptions_ = nullptr;  // this thread's __cxa_eh_globals
   void* sp_ = nullptr;  // the worker's own stack while a task runs
   departure left_;
-  std::int32_t budget_ = 0;
+  static constexpr std::int32_t spent = -1;
+  std::int32_t budget_ = spent;  // below 0: none is left
   std::uint8_t slot_runs_ = 0;
   std::uint8_t passed_over_ = 0;  // turns since a fresh task had one
   std::uint8_t urgent_runs_ = 0;
-  base::atomic<std::uint8_t> gives_way_{0};  // 0 or task::on_lane
+  base::atomic<task::extra> gives_way_{0};  // 0 or task::on_lane
   base::atomic<bool> drain_requested_{false};
   tick tick_;
   lifo_slot<record> slot_;
@@ -238,7 +250,7 @@ inline void worker::accept_woken(record* t) noexcept {
   counters_.wakes.add();
   become_runnable(t, task::run_state::none);
   // One question for four: gives_way_ is one of the bits of is_routed.
-  constexpr std::uint8_t special = task::is_routed | task::waits_for_several;
+  constexpr task::extra special = task::is_routed | task::waits_for_several;
   if (force_migration || ((t->extras | gives_way_.load(base::relaxed)) & special) != 0) [[unlikely]]
     return accept_specially(t);
   queue_woken(t);
@@ -246,12 +258,8 @@ inline void worker::accept_woken(record* t) noexcept {
 
 inline void worker::queue_woken(record* t) noexcept {
   if (base::logs(base::topic::wake)) [[unlikely]]
-    log_wake(*t);
-  if (record* displaced = slot_.put(t)) queue_behind(displaced);
+    return queue_and_log(t);
+  put_in_slot(t);
 }
-
-// The worker whose thread this is, or nullptr. Opaque on purpose: a task may ask before and after a switch and must not get
-// the answer of the thread it left (docs/decisions/0002-migration-safety.md).
-[[nodiscard]] worker* this_worker() noexcept;
 
 }  // namespace weft::inline v1::sched

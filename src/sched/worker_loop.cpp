@@ -18,17 +18,28 @@ namespace {
 // Waking a sleeping thread takes some 30 µs, a task often less: look around about that long before sleeping.
 constexpr base::time_ns spin_ns = base::spin_time(20'000);
 
-thread_local base::per_thread<worker*> this_thread_worker;
-
 }  // namespace
 
+#if defined(WEFT_READS_WORKER_INLINE)
+// Kept, and kept global, for the assembler, which link-time optimization does not see.
+#if defined(__clang__)
+#define WEFT_KEPT gnu::used
+#else
+#define WEFT_KEPT gnu::used, gnu::externally_visible
+#endif
+extern "C" {
+[[WEFT_KEPT]] constinit thread_local base::per_thread<worker*> weft_v1_this_worker;
+}
+#else
+thread_local base::per_thread<worker*> weft_v1_this_worker;
 // noinline and with a barrier: neither compiler may keep the answer, or the address it came from, across a switch.
 [[gnu::noinline]] worker* this_worker() noexcept {
   asm volatile("" ::: "memory");
-  return this_thread_worker.get();
+  return weft_v1_this_worker.get();
 }
+#endif
 
-void forget_this_worker() noexcept { this_thread_worker.set(nullptr); }
+void forget_this_worker() noexcept { weft_v1_this_worker.set(nullptr); }
 
 worker::worker(scheduler& s, int id)
     : stacks_(s.stacks()),
@@ -44,7 +55,7 @@ worker::worker(scheduler& s, int id)
 worker::~worker() = default;
 
 void worker::thread_main() noexcept {
-  this_thread_worker.set(this);
+  weft_v1_this_worker.set(this);
   thread_id_.store(this_thread_id(), base::relaxed);
   base::tell_of_lock_waits(&waits_for_lock_);
   char name[16];  // the kernel's limit
@@ -59,7 +70,7 @@ void worker::thread_main() noexcept {
   records_.drain();
   base::tell_of_lock_waits(nullptr);
   scheduler_.worker_died(*this);
-  this_thread_worker.set(nullptr);
+  weft_v1_this_worker.set(nullptr);
 }
 
 void worker::loop() noexcept {

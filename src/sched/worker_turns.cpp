@@ -7,7 +7,7 @@
 namespace weft::inline v1::sched {
 
 void worker::move(lane* to) noexcept {
-  record* next = tick_.passes() ? nullptr : next_without_locks();
+  record* next = next_without_locks();
   left_.what = departure::kind::moving;
   left_.who = current();
   left_.to = to;
@@ -26,7 +26,7 @@ void worker::start_at_once(record* t) noexcept {
 }
 
 void worker::give_way(bool gives) noexcept {
-  gives_way_.store(gives ? task::on_lane : std::uint8_t{0}, base::relaxed);
+  gives_way_.store(gives ? task::on_lane : task::extra{0}, base::relaxed);
   if (!gives) return;
   if (record* t = slot_.take()) return queue_openly(t);
   if (has_visible_work() || scheduler_.shared_work() != 0) scheduler_.find_replacement();

@@ -12,7 +12,7 @@ void share_locals(const record& from, record& to) noexcept {
 }
 
 void release_locals(record& t) noexcept {
-  t.extras &= static_cast<std::uint8_t>(~has_locals);
+  t.extras &= static_cast<extra>(~has_locals);
   drop_binding(std::exchange(t.locals, nullptr));
 }
 

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <source_location>
 
 #include "base/atomic.hpp"
 #include "base/cache_line.hpp"
@@ -67,24 +68,18 @@ struct exception_state {
 // Where an active task is: in no queue (just spawned, or parked and perhaps claimed), in one, or on a worker.
 enum class run_state : std::uint8_t { none, runnable, running };
 
-// Why a task is parked, for dumps: written by the task itself, read by anybody at any time.
-struct wait_site {
-  base::atomic<const char*> reason{nullptr};
-  base::atomic<const char*> file{nullptr};
-  base::atomic<std::uint32_t> line{0};
-  base::atomic<const void*> object{nullptr};
-};
-
 // Of record::extras.
-inline constexpr std::uint8_t has_heap_body = 1;
-inline constexpr std::uint8_t has_locals = 2;
-inline constexpr std::uint8_t has_kin = 4;  // a child of a scope: its body begins with a detail::kin
-inline constexpr std::uint8_t on_lane = 8;  // `dispatcher` is set
-inline constexpr std::uint8_t is_urgent = 16;
-inline constexpr std::uint8_t is_background = 32;
-inline constexpr std::uint8_t starts_at_once = 64;  // in place of its spawner
-inline constexpr std::uint8_t waits_for_several = 128;  // set by a select around its park, for whoever wakes it
-inline constexpr std::uint8_t is_routed = on_lane | is_urgent | is_background;  // not simply to the worker's own queues
+using extra = std::uint16_t;
+inline constexpr extra has_heap_body = 1;
+inline constexpr extra has_locals = 2;
+inline constexpr extra has_kin = 4;  // a child of a scope: its body begins with a detail::kin
+inline constexpr extra on_lane = 8;  // `dispatcher` is set
+inline constexpr extra is_urgent = 16;
+inline constexpr extra is_background = 32;
+inline constexpr extra starts_at_once = 64;  // in place of its spawner
+inline constexpr extra waits_for_several = 128;  // set by a select around its park, for whoever wakes it
+inline constexpr extra has_exceptions = 256;  // in flight, and saved in `exceptions` while it does not run
+inline constexpr extra is_routed = on_lane | is_urgent | is_background;  // not simply to the worker's own queues
 
 inline constexpr std::size_t record_size = 384;
 using detail::name_capacity;
@@ -102,21 +97,23 @@ struct alignas(base::cache_line) record : parkable, detail::task_head {
 
   // --- first line: all that parking, waking and switching touch; the first bytes lie in the padding of parkable ---
   base::atomic<run_state> running{run_state::none};
+  extra extras = 0;  // what is out of the ordinary; mostly nothing
   std::uint8_t shields = 0;
-  std::uint8_t extras = 0;  // what is out of the ordinary; mostly nothing
-  base::atomic<std::uint32_t> references{0};
   base::raw_atomic<void*> sp{nullptr};  // saved context while not running; others read it as a hint
   base::plain<record*> next{nullptr};  // link of whatever queue holds it
-  exception_state exceptions;
   sched::scheduler* owner = nullptr;  // the runtime it belongs to
+  // For dumps, together with waits_on: written by the task itself, read by anybody at any time.
+  base::atomic<const char*> waits_for{nullptr};  // "send", "join"
+  base::atomic<std::source_location> waits_at{std::source_location()};
   // --- second line: the beginning and the end ---
   context::stack* stack = nullptr;  // attached at first run
   const detail::operations* ops = nullptr;  // what to call on the typed body
   void* body = nullptr;  // closure and result: inline below, or on the heap
   wait::node* join_list = nullptr;  // under join_lock
   base::lock join_lock;
-  std::uint32_t stack_size = 0;  // 0: the default class
+  base::atomic<std::uint32_t> references{0};
   std::uint64_t id = 0;
+  std::uint32_t stack_size = 0;  // 0: the default class
   base::atomic<std::uint32_t> name_version{0};  // name.hpp
   std::uint8_t body_alignment_log2 = 0;  // of a heap body
   // --- third line on ---
@@ -128,19 +125,20 @@ struct alignas(base::cache_line) record : parkable, detail::task_head {
   // --- fifth line ---
   // For what the task waits with, the timer of sleep_until or the entry of a rendezvous: it has one such wait at a time. Here and
   // not in its frame: whoever fires a thousand timers, or sends along a thousand channels, would otherwise touch a thousand stacks,
-  // a TLB miss each. One line, not the ends of two.
-  static constexpr std::size_t wait_room_size = base::cache_line;
+  // a TLB miss each. One line, not the ends of two, and with it what else a wait writes.
+  static constexpr std::size_t wait_room_size = base::cache_line - sizeof(void*);
   alignas(base::cache_line) std::byte wait_room[wait_room_size];
+  base::atomic<void*> waits_on{nullptr};  // the channel, the lock
   // --- cold ---
-  wait_site site;
+  exception_state exceptions;  // with has_exceptions
   base::atomic<std::uint64_t> name[name_words] = {};  // name.hpp
 };
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Winvalid-offsetof"  // bases without data before the members: it means what it says
 static_assert(offsetof(record, running) < offsetof(record, sp) && offsetof(record, sp) == 24 &&
-              offsetof(record, stack) == 64 && offsetof(record, inline_body) == 128 &&
-              offsetof(record, wait_room) == 256);
+              offsetof(record, waits_at) == 56 && offsetof(record, stack) == 64 &&
+              offsetof(record, inline_body) == 128 && offsetof(record, wait_room) == 256);
 #pragma GCC diagnostic pop
 static_assert(sizeof(record) == record_size, "records are sized for a million parked tasks; see docs/performance.md");
 

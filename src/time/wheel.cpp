@@ -33,15 +33,16 @@ void wheel::place(entry& t) noexcept {
   const std::uint64_t differs = (t.tick ^ elapsed_) | (slots - 1);
   const int level = (63 - std::countl_zero(differs)) / 6;
   const int slot = static_cast<int>((t.tick >> (6 * level)) & (slots - 1));
-  t.slot = static_cast<std::uint16_t>(level * slots + slot);
-  wait::link_last(lists_[t.slot], t.waiter);
+  t.waiter.place = static_cast<std::uint16_t>(level * slots + slot);
+  wait::link_last(lists_[t.waiter.place], t.waiter);
   occupied_[level] |= std::uint64_t{1} << slot;
 }
 
 void wheel::remove(entry& t) noexcept {
   if (!t.waiter.linked) return;
-  wait::unlink(lists_[t.slot], t.waiter);
-  if (lists_[t.slot] == nullptr) occupied_[t.slot / slots] &= ~(std::uint64_t{1} << (t.slot % slots));
+  const int place = t.waiter.place;
+  wait::unlink(lists_[place], t.waiter);
+  if (lists_[place] == nullptr) occupied_[place / slots] &= ~(std::uint64_t{1} << (place % slots));
 }
 
 // A lower level comes before a higher one: what lies there differs from now only in lower bits.

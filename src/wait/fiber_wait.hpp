@@ -64,11 +64,11 @@ void cancel(task::record& t) noexcept;
 // Its worker, if a call may go on at once: no cancellation is due, and there is budget left, of which one is spent.
 [[nodiscard]] inline sched::worker* undisturbed() noexcept {
   sched::worker* on = sched::this_worker();
-  if (on == nullptr || on->current() == nullptr) [[unlikely]]
+  // With budget left there is a running task.
+  if (on == nullptr || !on->spend_budget() || (on->current()->word.peek() & task::state_word::cancel_requested) != 0)
+      [[unlikely]]
     return nullptr;
-  if ((on->current()->word.peek() & task::state_word::cancel_requested) != 0) [[unlikely]]
-    return nullptr;
-  return on->spend_budget() ? on : nullptr;
+  return on;
 }
 // Cancellation is requested and would be thrown at a cancellation point now.
 [[nodiscard]] bool cancel_pending(const task::record& self) noexcept;
@@ -98,43 +98,60 @@ struct what_for {
   char text[96];
 };
 
+enum class begun : std::uint8_t { published, settle, cancelled };
+
+// From RUNNING to published, under the object's lock: park next, with the lock. Or the park was not needed after all, or must not
+// be: release the lock. `publish` gets the ticket, and says whether the node is on its list.
+template <class Publish>
+[[gnu::always_inline]] inline begun begin_wait(task::record& self, bool interruptible, Publish publish) noexcept {
+  using task::state_word;
+  self.wake_value = static_cast<std::uint64_t>(task::wake_reason::none);
+  const std::uint64_t word = self.word.begin_park(interruptible ? state_word::interruptible : 0);
+  const bool cancelled = base::check<"wait.cancelled">(interruptible && (word & state_word::cancel_requested) != 0);
+  if (!cancelled && publish(state_word::ticket_of(word))) [[likely]]
+    return begun::published;
+  self.word.abort_park();
+  return cancelled ? begun::cancelled : begun::settle;
+}
+
+// After the park: the waker took the node off its list, and all is told.
+[[nodiscard]] inline bool was_served(const task::record& self) noexcept {
+  const task::wake_reason why = task::reason_of(self.wake_value);
+  return why == task::wake_reason::data || why == task::wake_reason::signal;
+}
+
 enum class round : std::uint8_t { completed, settle, cancelled, again };
+
+// After the park, if not: woken by somebody who does not know the list, or told to look again. The node is taken off first.
+template <class W>
+round end_wait(const task::record& self, W& w, node& n, bool interruptible) noexcept {
+  w.lock();
+  base::step<"wait.unpublish">([&] { w.unpublish(n); });
+  w.unlock();
+  return interruptible && (self.word.load() & task::state_word::cancel_requested) != 0 ? round::cancelled
+                                                                                     : round::again;
+}
 
 // One park of a task for something that could not be completed under the lock, which is held on entry and free on return. A W that
 // is no waitable names its lock.
 template <class W>
 [[gnu::always_inline]] inline round park_locked(sched::worker& on, task::record& self, W& w, node& n,
                                                 bool interruptible) noexcept {
-  using task::state_word;
-  using task::wake_reason;
-  self.wake_value = static_cast<std::uint64_t>(wake_reason::none);
-  const std::uint64_t word = self.word.begin_park(interruptible ? state_word::interruptible : 0);
-  n.who = &self;
-  n.ticket = state_word::ticket_of(word);
-  const bool cancelled = base::check<"wait.cancelled">(interruptible && (word & state_word::cancel_requested) != 0);
-  if (cancelled || !w.publish(n)) {
-    self.word.abort_park();
+  const begun how = begin_wait(self, interruptible, [&](task::ticket t) noexcept {
+    n.who = &self;
+    n.ticket = t;
+    return w.publish(n);
+  });
+  if (how != begun::published) {
     w.unlock();
-    return cancelled ? round::cancelled : round::settle;
+    return how == begun::cancelled ? round::cancelled : round::settle;
   }
   if constexpr (std::derived_from<W, waitable>)
     sched::worker::park(on, [](void* p) noexcept { static_cast<W*>(p)->unlock(); }, &w);
   else
     sched::worker::park(on, nullptr, &w.own_lock());
   // Perhaps on another worker from here on.
-  switch (task::reason_of(self.wake_value)) {
-    case wake_reason::data:
-    case wake_reason::signal: return round::completed;  // the waker took the node off
-    case wake_reason::closed:
-    case wake_reason::timeout:
-    case wake_reason::cancelled:
-    case wake_reason::none: break;
-  }
-  // Woken by somebody who does not know the list, or told to look again: take the node off first.
-  w.lock();
-  base::step<"wait.unpublish">([&] { w.unpublish(n); });
-  w.unlock();
-  return interruptible && (self.word.load() & state_word::cancel_requested) != 0 ? round::cancelled : round::again;
+  return was_served(self) ? round::completed : end_wait(self, w, n, interruptible);
 }
 
 }  // namespace detail
@@ -180,10 +197,9 @@ outcome fiber_wait(W& w, node& n, const options& o) {
 
 inline void note_site(task::record& self, const char* reason, const void* object,
                       const std::source_location& where) noexcept {
-  self.site.reason.store(reason, base::relaxed);
-  self.site.object.store(object, base::relaxed);
-  self.site.file.store(where.file_name(), base::relaxed);
-  self.site.line.store(where.line(), base::relaxed);
+  self.waits_for.store(reason, base::relaxed);
+  self.waits_at.store(where, base::relaxed);
+  self.waits_on.store(const_cast<void*>(object), base::relaxed);  // NOLINT(cppcoreguidelines-pro-type-const-cast): for dumps
 }
 
 }  // namespace weft::inline v1::wait

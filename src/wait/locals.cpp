@@ -37,7 +37,7 @@ void unbind_local(local_binding* b) noexcept {
   if (self->locals != b) base::fail("bindings of task-local values end in another order than they were made in");
   self->locals = b->outer;
   if (self->locals == nullptr)
-    self->extras &= static_cast<std::uint8_t>(~task::has_locals);
+    self->extras &= static_cast<task::extra>(~task::has_locals);
   else
     self->locals->references.fetch_add(1, base::relaxed);
   task::drop_binding(b);

@@ -300,7 +300,7 @@ std::size_t select_in_task(selection& s, sched::worker* on, bool may_wait, std::
     // Before the locks are released, and so before anybody can wake it.
     if (s.has_several_sources()) self.extras |= task::waits_for_several;
     sched::worker::park(*on, &selection::unlock_all, &s);
-    self.extras &= static_cast<std::uint8_t>(~task::waits_for_several);
+    self.extras &= static_cast<task::extra>(~task::waits_for_several);
     if (s.end(self)) return s.winner();
     on = sched::this_worker();
   }

@@ -130,7 +130,7 @@ TEST(Names, a_walk_over_the_records_finds_the_living_by_name_and_state) {
       if (weft::task::state_word::phase_of(t.word.load()) != weft::task::phase::parked) return;
       char name[weft::task::name_capacity];
       if (!weft::task::try_copy_name(t, name) || std::string(name) != "waiting for the door") return;
-      reason = t.site.reason.load();
+      reason = t.waits_for.load();
       found = true;
     });
     return found;

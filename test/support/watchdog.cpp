@@ -43,10 +43,10 @@ void print(std::FILE* to, const task::record& t, task::phase p) {
     what = t.running.load(weft::base::relaxed) == task::run_state::running ? "RUNNING" : "RUNNABLE";
   char name[task::name_capacity];
   (void)task::try_copy_name(t, name);
+  const std::source_location waits_at = t.waits_at.load(weft::base::relaxed);
   std::fprintf(to, "  task #%llu \"%s\" %s word %016llx, last wait: %s at %s:%u\n",
                static_cast<unsigned long long>(t.id), name, what, static_cast<unsigned long long>(t.word.peek()),
-               or_none(t.site.reason.load(weft::base::relaxed)), or_none(t.site.file.load(weft::base::relaxed)),
-               t.site.line.load(weft::base::relaxed));
+               or_none(t.waits_for.load(weft::base::relaxed)), waits_at.file_name(), waits_at.line());
 }
 
 void print_tasks(std::FILE* to, sched::scheduler& s) {

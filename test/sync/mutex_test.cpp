@@ -424,9 +424,9 @@ TEST(Mutex, a_parked_waiter_says_what_it_waits_for_and_where) {
     m.unlock();
   });
   waiter.until_parked();
-  EXPECT_STREQ(waiter.record().site.reason.load(), "mutex");
-  EXPECT_EQ(waiter.record().site.object.load(), &m);
-  EXPECT_NE(std::string(waiter.record().site.file.load()).find("mutex_test.cpp"), std::string::npos);
+  EXPECT_STREQ(waiter.record().waits_for.load(), "mutex");
+  EXPECT_EQ(waiter.record().waits_on.load(), &m);
+  EXPECT_NE(std::string(waiter.record().waits_at.load().file_name()).find("mutex_test.cpp"), std::string::npos);
   m.unlock();
   waiter.join();
 }

@@ -86,7 +86,7 @@ TEST(Event, a_cancelled_wait_throws_even_if_it_is_set) {
   weft::event e;
   named_task waiter(*rt, [&] { e.wait(); });
   waiter.until_parked();
-  EXPECT_STREQ(waiter.record().site.reason.load(), "event");
+  EXPECT_STREQ(waiter.record().waits_for.load(), "event");
   waiter.cancel();
   EXPECT_TRUE(waiter.join_cancelled());
   e.set();

@@ -489,10 +489,10 @@ TEST(Park, what_a_dump_shows_of_a_parked_task_is_why_where_and_on_what) {
   rt.core().records().walk([&](task::record& t) {
     if (state_word::phase_of(t.word.load()) != phase::parked) return;
     ++seen;
-    EXPECT_STREQ(t.site.reason.load(), "semaphore");
-    EXPECT_EQ(t.site.object.load(), &s);
-    EXPECT_NE(std::string_view(t.site.file.load()).find("park_test.cpp"), std::string_view::npos);
-    EXPECT_EQ(t.site.line.load(), line);
+    EXPECT_STREQ(t.waits_for.load(), "semaphore");
+    EXPECT_EQ(t.waits_on.load(), &s);
+    EXPECT_NE(std::string_view(t.waits_at.load().file_name()).find("park_test.cpp"), std::string_view::npos);
+    EXPECT_EQ(t.waits_at.load().line(), line);
   });
   EXPECT_EQ(seen, 1u);
   s.post();

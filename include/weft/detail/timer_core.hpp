@@ -20,7 +20,6 @@ struct entry {
   wait::node waiter;
   std::int64_t deadline = 0;  // nanoseconds of the steady clock
   std::uint64_t tick = 0;
-  std::uint16_t slot = 0;
 };
 
 // Movable while nobody waits. A task is woken by the wheel of the worker it parks on, an outside thread by itself.

@@ -32,6 +32,7 @@ struct node {
   node* previous = nullptr;
   std::uint32_t arm = 0;  // which arm of a select this is
   bool linked = false;
+  std::uint16_t place = 0;  // for an owner of many lists: which it is on
 };
 
 class WEFT_API waitable {

@@ -32,7 +32,7 @@ explore::word bits(const T& value) noexcept {
 template <class T>
 T value(explore::word w) noexcept {
   T t;
-  std::memcpy(&t, &w, sizeof(T));
+  std::memcpy(static_cast<void*>(&t), &w, sizeof(T));
   return t;
 }
 // The failure order that std::atomic derives from a single order.
@@ -256,6 +256,8 @@ using time_ns = std::int64_t;
 inline constexpr time_ns never_ns = INT64_MAX;
 constexpr time_ns spin_time(time_ns) noexcept { return 0; }
 inline void linger(int) noexcept {}
+
+inline void add_alone(atomic<std::uint64_t>& to, std::uint64_t n) noexcept { to.store(to.load(relaxed) + n, relaxed); }
 
 // What base::now() says. A thread that reads an old value has looked at the clock earlier, as far as anybody can tell.
 inline atomic<time_ns> virtual_clock{time_ns{1} << 40};

@@ -23,6 +23,15 @@ class lock {
   void acquire(explore::where w = explore::where::current()) noexcept {
     if (explore::exploring) explore::lock_acquire(&word_, word_.initial_bits(), w);
   }
+  [[nodiscard]] bool acquire_if_free(explore::where w = explore::where::current()) noexcept {
+    acquire(w);
+    return true;
+  }
+  [[nodiscard]] bool release_first(explore::where w = explore::where::current()) noexcept {
+    release(w);
+    return false;
+  }
+  static void wake_next(lock*) noexcept {}
   void release(explore::where w = explore::where::current()) noexcept {
     if (explore::exploring) explore::lock_release(&word_, word_.initial_bits(), w);
   }
