@@ -30,7 +30,7 @@ class lock {
   // The quick half of it. False: acquire() is to be called.
   [[nodiscard]] bool acquire_if_free() noexcept {
     std::uint32_t free = 0;
-    // Pairs with the release exchange in release(): what the last holder wrote is seen.
+    // Pairs with the release exchange in release_first(): what the last holder wrote is seen.
     if (!word_.compare_exchange_strong(free, 1, order<"lock.acquire">(base::acquire), relaxed)) [[unlikely]]
       return false;
     if constexpr (checked_build) count_held(1);
@@ -52,7 +52,7 @@ class lock {
   // The quick half of it. True: wake_next() is to be called with what may be only an address by then (L2).
   [[nodiscard]] bool release_first() noexcept {
     if constexpr (checked_build) count_held(-1);
-    // Pairs with the acquire in acquire()/acquire_slow(). Last touch of the word (L2).
+    // Pairs with the acquire in acquire_if_free()/acquire_slow(). Last touch of the word (L2).
     return check<"lock.release.wake">(word_.exchange(0, order<"lock.release">(base::release)) == 2);
   }
   static void wake_next(lock* released) noexcept { futex_wake(&released->word_, 1); }

@@ -79,10 +79,8 @@ template <side Side>
   }
 }
 
-// Under the lock, and with a park if need be. `on` is nullptr if cancellation and budget have not been looked at.
+// Under the lock, and with a park if need be.
 [[gnu::noinline]] status send_locked(sched::worker* on, core& c, void* slot, std::source_location where) {
-  if (on == nullptr && (on = wait::undisturbed()) == nullptr) [[unlikely]]
-    return complete_slowly<send_operation>(c, slot, false, where);
   const attempt a = lock_and_attempt<side::writer>(c, slot);
   if (a.how == status::would_block) return park<send_operation, side::writer>(*on, c, slot, where);
   c.unlock();
@@ -91,8 +89,6 @@ template <side Side>
 }
 
 [[gnu::noinline]] status receive_locked(sched::worker* on, core& c, void* slot, std::source_location where) {
-  if (on == nullptr && (on = wait::undisturbed()) == nullptr) [[unlikely]]
-    return complete_slowly<receive_operation>(c, slot, false, where);
   const attempt a = lock_and_attempt<side::reader>(c, slot);
   if (a.how == status::would_block) return park<receive_operation, side::reader>(*on, c, slot, where);
   c.unlock();
@@ -100,14 +96,6 @@ template <side Side>
   return a.how;
 }
 
-// Of channels without a fast path.
-[[gnu::noinline]] status send_otherwise(core& c, void* slot, std::source_location where) {
-  return c.is_rendezvous() ? meet_receiver(c, slot, where) : send_locked(nullptr, c, slot, where);
-}
-
-[[gnu::noinline]] status receive_otherwise(core& c, void* slot, std::source_location where) {
-  return c.is_rendezvous() ? meet_sender(c, slot, where) : receive_locked(nullptr, c, slot, where);
-}
 
 [[gnu::noinline]] status try_send_locked(core& c, void* slot) {
   const attempt a = lock_and_attempt<side::writer>(c, slot);
@@ -125,8 +113,17 @@ template <side Side>
 
 }  // namespace
 
+status send_buffered(core& c, void* slot, std::source_location where) {
+  sched::worker* on = wait::undisturbed();
+  return on != nullptr ? send_locked(on, c, slot, where) : complete_slowly<send_operation>(c, slot, false, where);
+}
+status receive_buffered(core& c, void* slot, std::source_location where) {
+  sched::worker* on = wait::undisturbed();
+  return on != nullptr ? receive_locked(on, c, slot, where) : complete_slowly<receive_operation>(c, slot, false, where);
+}
+
 status send(core& c, void* slot, std::source_location where) {
-  if (!c.has_fast_path()) return send_otherwise(c, slot, where);
+  if (!c.has_fast_path()) return send_without_ring(c, slot, where);
   sched::worker* on = wait::undisturbed();
   if (on == nullptr) [[unlikely]]
     return complete_slowly<send_operation>(c, slot, false, where);
@@ -135,7 +132,7 @@ status send(core& c, void* slot, std::source_location where) {
 }
 
 status receive(core& c, void* slot, std::source_location where) {
-  if (!c.has_fast_path()) return receive_otherwise(c, slot, where);
+  if (!c.has_fast_path()) return receive_without_ring(c, slot, where);
   sched::worker* on = wait::undisturbed();
   if (on == nullptr) [[unlikely]]
     return complete_slowly<receive_operation>(c, slot, false, where);

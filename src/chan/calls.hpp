@@ -9,9 +9,12 @@
 
 namespace weft::inline v1::chan {
 
-// Of a channel without a buffer. Cancellation points.
-[[nodiscard]] status meet_receiver(core& c, void* value, std::source_location where);
-[[nodiscard]] status meet_sender(core& c, void* target, std::source_location where);
+// Of a channel that has no lock-free ring, mostly one without any buffer. Cancellation points.
+[[nodiscard]] status send_without_ring(core& c, void* value, std::source_location where);
+[[nodiscard]] status receive_without_ring(core& c, void* target, std::source_location where);
+// Of a channel whose buffer is used under the lock.
+[[nodiscard]] status send_buffered(core& c, void* value, std::source_location where);
+[[nodiscard]] status receive_buffered(core& c, void* target, std::source_location where);
 
 // Outside threads, cancelled tasks, spent budgets, and whoever has to look again.
 template <class Operation>

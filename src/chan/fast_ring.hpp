@@ -1,12 +1,13 @@
 // A ring of small elements that senders and receivers use without the channel's lock while nobody has to wait.
 //
 //  tail word:  position * 16 | senders wait * 4 | receivers wait * 2 | closed      head word:  position * 16 | senders wait
-//  slot n:     turn = 16n free for position n · 16n + 1 holds it · 16(n + slots) free for the next lap
+//  slot n:     turn = 16n free for position n · 16n + 8 holds it · 16(n + slots) free for the next lap
 //
-// In steps of 16, the size of a slot: a word without flags is the turn it waits for, and masked it is the offset of its slot.
+// In steps of 16, the size of a slot: masked, a word is the offset of its slot, and without flags it is the turn that it waits for.
+// With flags it is the turn of nothing.
 //
 // Q1. A position is given to one sender and to one receiver: each by a CAS of the whole word.          model/channel_ring
-// Q2. Once a flag is set the CAS of that side fails and it takes the lock. So a receiver that has set its flag and then finds
+// Q2. Once a flag is set no slot's turn has come for that side any more, its CAS fails, and it takes the lock. So a receiver that has set its flag and then finds
 //     the ring empty may park: nothing can be sent past it. Mirror: a sender that finds it full; it stops the other senders
 //     too, so that none takes the room that a receiver makes for it.                                   model/channel_ring
 // Q3. A position that is taken and not yet written counts as not empty: who needs it waits for those few instructions. So
@@ -45,7 +46,6 @@ class fast_ring final : public buffer {
   [[nodiscard]] bool try_send(const words& w) noexcept {
     std::uint64_t tail = tail_.load(base::relaxed);
     for (;;) {
-      if (base::check<"fast_ring.send.flags">((tail & tail_flags) != 0)) return false;
       slot& s = slot_of(tail);
       if (!has_room(s, tail)) return false;
       const std::uint64_t turn = tail;
@@ -60,7 +60,6 @@ class fast_ring final : public buffer {
   [[nodiscard]] bool try_receive(words& w) noexcept {
     std::uint64_t head = head_.load(base::relaxed);
     for (;;) {
-      if (base::check<"fast_ring.receive.flags">((head & senders_wait) != 0)) return false;
       slot& s = slot_of(head);
       if (!holds(s, head)) return false;
       const std::uint64_t turn = head;
@@ -160,7 +159,7 @@ class fast_ring final : public buffer {
   static constexpr std::uint64_t tail_flags = closed | receivers_wait | earlier_senders;
   static constexpr std::uint64_t senders_wait = 1;
   static constexpr std::uint64_t step = 16;
-  static constexpr std::uint64_t holds_it = 1;
+  static constexpr std::uint64_t holds_it = 8;
 
   struct slot {
     base::atomic<std::uint64_t> turn{0};
@@ -182,6 +181,7 @@ class fast_ring final : public buffer {
     return word.load(base::relaxed);
   }
 
+  // Neither is true of a word with flags (Q2).
   [[nodiscard]] bool has_room(const slot& s, std::uint64_t turn) const noexcept {
     // Without spare slots a free one is room.
     if (has_spare_slots_ && turn - turn_of(head_.load(base::acquire)) >= capacity_ * step) return false;

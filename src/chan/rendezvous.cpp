@@ -2,7 +2,8 @@
 //
 // What core::send and core::receive do under the lock, for one who is no arm of a select: C1 to C3 of core.hpp hold here as
 // there. Functions of their own because they are the whole of a ping-pong. On the usual way each calls nothing but the next one, at
-// its end: so none saves registers, and of a parked task's frames little is touched.
+// its end, or the park, after which it needs nothing but its record: so hardly a register is saved, and of a parked task's frames
+// little is touched.
 #include <new>
 
 #include "chan/calls.hpp"
@@ -23,11 +24,17 @@ class rendezvous_wait {
   core& channel_;
 };
 
+constexpr const char* sends = "send";
+constexpr const char* receives = "receive";
+constexpr const char* reason_of(side s) noexcept { return s == side::writer ? sends : receives; }
+
 entry& entry_of(task::record& self) noexcept { return *std::launder(reinterpret_cast<entry*>(self.wait_room)); }
 
 // Not served by a partner. What the wait was for is in the record, and so need not be kept in registers across the park.
 template <class Operation, side Side>
 [[gnu::noinline]] status look_again(task::record& self) {
+  if constexpr (base::checked_build)
+    base::require(self.waits_for.load(base::relaxed) == reason_of(Side), "what a task waits for was noted and kept");
   core& c = *static_cast<core*>(self.waits_on.load(base::relaxed));
   const std::source_location where = self.waits_at.load(base::relaxed);
   entry& e = entry_of(self);
@@ -43,7 +50,7 @@ template <class Operation, side Side>
   using wait::detail::begun;
   task::record& self = *on.current();
   wait::check_may_suspend(1, where);
-  wait::note_site(self, Side == side::writer ? "send" : "receive", &c, where);
+  wait::note_site(self, reason_of(Side), &c, where);
   const begun how =
       wait::detail::begin_wait(self, self.shields == 0 && !on.is_unwinding(), [&](task::ticket t) noexcept {
         static_assert(sizeof(entry) <= task::record::wait_room_size);
@@ -128,11 +135,11 @@ template <class Operation, side Side>
 
 }  // namespace
 
-status meet_receiver(core& c, void* value, std::source_location where) {
-  return meet<send_operation, side::writer>(c, value, where);
+status send_without_ring(core& c, void* value, std::source_location where) {
+  return c.is_rendezvous() ? meet<send_operation, side::writer>(c, value, where) : send_buffered(c, value, where);
 }
-status meet_sender(core& c, void* target, std::source_location where) {
-  return meet<receive_operation, side::reader>(c, target, where);
+status receive_without_ring(core& c, void* target, std::source_location where) {
+  return c.is_rendezvous() ? meet<receive_operation, side::reader>(c, target, where) : receive_buffered(c, target, where);
 }
 
 }  // namespace weft::inline v1::chan

@@ -14,7 +14,8 @@ class worker;
 #define WEFT_READS_WORKER_INLINE 1
 [[nodiscard, gnu::always_inline]] inline worker* this_worker() noexcept {
   worker* answer;
-  // The variable is in worker_loop.cpp. As the compiler would: in a shared library its offset is known only when that is loaded.
+  // The variable is in worker_loop.cpp. In a shared library its offset is known only when that is loaded; eight bytes of the room
+  // that the C library keeps for such variables, also for libraries that are loaded later.
 #if defined(__PIC__) && !defined(__PIE__)
   asm volatile("movq weft_v1_this_worker@gottpoff(%%rip), %0\n\tmovq %%fs:(%0), %0" : "=r"(answer) : : "memory");
 #else

@@ -50,6 +50,7 @@ void worker::append_overflowing(record* t) noexcept {
   chain<record> overflow;
   woken_.push(t, overflow);
   spill(overflow);
+  if (gives_way()) scheduler_.find_replacement();
 }
 
 // More was queued than this worker comes to in a moment. For less nobody is woken: if it does not come to it, the monitor notices.

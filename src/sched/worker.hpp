@@ -49,7 +49,8 @@ struct step_by_step;  // test/model: runs a worker's steps one by one
 
 enum class worker_state : std::uint8_t { active, idle_spin, sleep, draining, dead };
 
-// What the next stack does for the task that just switched away, because nobody can do it while its context is unsaved.
+// What the next stack does for the task that just switched away, because nobody can do it while its context is unsaved. Set by every
+// switch, and not taken back.
 struct departure {
   enum class kind : std::uint8_t { none, yielded, stepped_aside, moving, parking, finished };
   kind what = kind::none;
@@ -92,7 +93,13 @@ class alignas(base::cache_line) worker {
   // The running task may block from now on, or does not any more.
   [[gnu::cold]] void give_way(bool gives) noexcept;
   // One suspension point passed without parking. False: the budget is spent, the caller should yield.
-  [[nodiscard]] bool spend_budget() noexcept { return --budget_ >= 0; }
+  [[nodiscard]] bool spend_budget() noexcept {
+    if (--budget_ >= 0) [[likely]]
+      return true;
+    budget_ = spent;
+    return false;
+  }
+  void return_budget() noexcept { ++budget_; }  // what was spent just now
   [[nodiscard]] bool has_budget() const noexcept { return budget_ >= 0; }  // and so there is a running task
 
   // --- this worker's thread ---------------------------------------------------------------------------------------

@@ -23,9 +23,9 @@ constexpr base::time_ns spin_ns = base::spin_time(20'000);
 #if defined(WEFT_READS_WORKER_INLINE)
 // Kept, and kept global, for the assembler, which link-time optimization does not see.
 #if defined(__clang__)
-#define WEFT_KEPT gnu::used
+#define WEFT_KEPT gnu::used, gnu::visibility("hidden")
 #else
-#define WEFT_KEPT gnu::used, gnu::externally_visible
+#define WEFT_KEPT gnu::used, gnu::visibility("hidden"), gnu::externally_visible
 #endif
 extern "C" {
 [[WEFT_KEPT]] constinit thread_local base::per_thread<worker*> weft_v1_this_worker;

@@ -86,7 +86,7 @@ using detail::name_capacity;
 inline constexpr std::size_t name_words = name_capacity / sizeof(std::uint64_t);
 
 // Ordered by use: a task that runs to its end without parking touches three cache lines, which matters when it was stolen; one
-// that parks and is woken touches one, which matters when there are thousands of them.
+// that parks and is woken touches one, or with the entry of its wait two, which matters when there are thousands of them.
 struct alignas(base::cache_line) record : parkable, detail::task_head {
   explicit record(ticket first) noexcept : parkable(kind::fiber, phase::init, first) {}
 
@@ -95,14 +95,15 @@ struct alignas(base::cache_line) record : parkable, detail::task_head {
   // It has frames on a stack of its own; nobody may run it on another.
   [[nodiscard]] bool is_started() const noexcept { return sp.load(base::relaxed) != nullptr; }
 
-  // --- first line: all that parking, waking and switching touch; the first bytes lie in the padding of parkable ---
+  // --- first line: what parking, waking and switching touch, but for waits_on; the first bytes lie in the padding of parkable ---
   base::atomic<run_state> running{run_state::none};
   extra extras = 0;  // what is out of the ordinary; mostly nothing
   std::uint8_t shields = 0;
   base::raw_atomic<void*> sp{nullptr};  // saved context while not running; others read it as a hint
   base::plain<record*> next{nullptr};  // link of whatever queue holds it
   sched::scheduler* owner = nullptr;  // the runtime it belongs to
-  // For dumps, together with waits_on: written by the task itself, read by anybody at any time.
+  // Together with waits_on: written by the task itself at every wait and kept until the next, read by anybody at any time, for dumps,
+  // and by the task when it looks again (chan/rendezvous.cpp).
   base::atomic<const char*> waits_for{nullptr};  // "send", "join"
   base::atomic<std::source_location> waits_at{std::source_location()};
   // --- second line: the beginning and the end ---

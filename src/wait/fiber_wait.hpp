@@ -64,10 +64,13 @@ void cancel(task::record& t) noexcept;
 // Its worker, if a call may go on at once: no cancellation is due, and there is budget left, of which one is spent.
 [[nodiscard]] inline sched::worker* undisturbed() noexcept {
   sched::worker* on = sched::this_worker();
-  // With budget left there is a running task.
-  if (on == nullptr || !on->spend_budget() || (on->current()->word.peek() & task::state_word::cancel_requested) != 0)
-      [[unlikely]]
+  if (on == nullptr || !on->spend_budget()) [[unlikely]]
     return nullptr;
+  // With budget left there is a running task.
+  if ((on->current()->word.peek() & task::state_word::cancel_requested) != 0) [[unlikely]] {
+    on->return_budget();
+    return nullptr;
+  }
   return on;
 }
 // Cancellation is requested and would be thrown at a cancellation point now.
@@ -75,7 +78,7 @@ void cancel(task::record& t) noexcept;
 [[noreturn]] void throw_cancelled();
 // Throws if cancellation is pending.
 void check_cancelled();
-// What dumps show of a parked task.
+// What dumps show of a parked task, and what it finds again after the park (chan/rendezvous.cpp).
 void note_site(task::record& self, const char* reason, const void* object, const std::source_location& where) noexcept;
 // Aborts with a report if the running task must not suspend here (checked builds).
 void report_bad_suspension(int locks_allowed, std::source_location where) noexcept;
@@ -199,7 +202,7 @@ inline void note_site(task::record& self, const char* reason, const void* object
                       const std::source_location& where) noexcept {
   self.waits_for.store(reason, base::relaxed);
   self.waits_at.store(where, base::relaxed);
-  self.waits_on.store(const_cast<void*>(object), base::relaxed);  // NOLINT(cppcoreguidelines-pro-type-const-cast): for dumps
+  self.waits_on.store(const_cast<void*>(object), base::relaxed);  // NOLINT(cppcoreguidelines-pro-type-const-cast): who reads it knows
 }
 
 }  // namespace weft::inline v1::wait

@@ -47,6 +47,7 @@ class worker {
   [[nodiscard]] record* current() const noexcept { return current_; }
   [[nodiscard]] scheduler& owner() const noexcept;
   [[nodiscard]] bool spend_budget() noexcept { return true; }
+  void return_budget() noexcept {}
   [[nodiscard]] bool has_budget() const noexcept { return true; }
   [[nodiscard]] bool is_unwinding() const noexcept { return false; }
   void yield() noexcept {}
