@@ -29,9 +29,15 @@ class waiter_list {
   [[nodiscard]] bool empty() const noexcept { return first() == nullptr; }
   [[nodiscard]] wait::node* first() const noexcept { return head_.load(base::relaxed); }
   void append(wait::node& n) noexcept {
+    n.linked = true;
+    n.next = nullptr;
+    append_new(n);
+  }
+  // The node was made as linked (wait/node.hpp).
+  void append_new(wait::node& n) noexcept {
     wait::node* head = first();
     const bool alone = head == nullptr;
-    wait::link_last(head, n);
+    wait::link_new(head, n);
     if (alone) head_.store(&n, base::relaxed);
   }
   void remove(wait::node& n) noexcept {
@@ -96,6 +102,7 @@ class alignas(base::cache_line) core {
   // Before an entry is published: closes the fast path of the other side. True: it had one, so try once more.
   [[nodiscard]] bool expect_wait(side s) noexcept;
   void publish(side s, entry& e) noexcept { waiters_[index(s)].append(e); }
+  void publish_new(side s, entry& e) noexcept { waiters_[index(s)].append_new(e); }
   void unpublish(side s, entry& e) noexcept {
     waiters_[index(s)].remove(e);
     note_waiters(s);

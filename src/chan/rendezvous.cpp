@@ -54,7 +54,7 @@ template <class Operation, side Side>
   const begun how =
       wait::detail::begin_wait(self, self.shields == 0 && !on.is_unwinding(), [&](task::ticket t) noexcept {
         static_assert(sizeof(entry) <= task::record::wait_room_size);
-        c.publish(Side, *::new (self.wait_room) entry{{.who = &self, .ticket = t}, slot});
+        c.publish_new(Side, *::new (self.wait_room) entry{{.who = &self, .ticket = t, .linked = true}, slot});
         return true;
       });
   if (how == begun::cancelled) [[unlikely]] {

@@ -7,9 +7,8 @@
 namespace weft::inline v1::wait {
 
 // A FIFO of nodes: the head's `previous` is the tail. The list is one pointer, so a record can afford it.
-inline void link_last(node*& head, node& n) noexcept {
-  n.linked = true;
-  n.next = nullptr;
+// link_new: the node was made as linked, with nothing behind it.
+inline void link_new(node*& head, node& n) noexcept {
   if (head == nullptr) {
     head = &n;
     n.previous = &n;
@@ -18,6 +17,12 @@ inline void link_last(node*& head, node& n) noexcept {
   n.previous = head->previous;
   head->previous->next = &n;
   head->previous = &n;
+}
+
+inline void link_last(node*& head, node& n) noexcept {
+  n.linked = true;
+  n.next = nullptr;
+  link_new(head, n);
 }
 
 inline void unlink(node*& head, node& n) noexcept {
