@@ -36,9 +36,8 @@ class waiter_list {
   // The node was made as linked (wait/node.hpp).
   void append_new(wait::node& n) noexcept {
     wait::node* head = first();
-    const bool alone = head == nullptr;
     wait::link_new(head, n);
-    if (alone) head_.store(&n, base::relaxed);
+    head_.store(head, base::relaxed);
   }
   void remove(wait::node& n) noexcept {
     if (!n.linked) return;

@@ -9,7 +9,7 @@ namespace weft::inline v1::wait {
 // A FIFO of nodes: the head's `previous` is the tail. The list is one pointer, so a record can afford it.
 // link_new: the node was made as linked, with nothing behind it.
 inline void link_new(node*& head, node& n) noexcept {
-  if (head == nullptr) {
+  if (head == nullptr) [[likely]] {
     head = &n;
     n.previous = &n;
     return;
