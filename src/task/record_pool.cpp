@@ -164,12 +164,26 @@ void record_pool::loosen_all() noexcept {
   }
 }
 
+// Those whose records are all free, told by free_seen. False: somebody walks, and they stay as they are.
+bool record_pool::close_free_slabs() noexcept {
+  const auto set_populated = [this](bool populated) {
+    for (slab* s = slabs_.load(base::relaxed); s != nullptr; s = s->next)
+      if (s->free_seen == slab::capacity) s->populated.store(populated, base::release);
+  };
+  set_populated(false);
+  base::fence_seq_cst();  // P2; mirror in walk()
+  if (walkers_.load(base::acquire) == 0) return true;
+  set_populated(true);
+  return false;
+}
+
 std::size_t record_pool::trim() noexcept {
   base::lock_guard guard(lock_);
   if (free_count_ < slab::capacity) return 0;
   loosen_all();
   for (slab* s = slabs_.load(base::relaxed); s != nullptr; s = s->next) s->free_seen = 0;
   for (record* r = loose_; r != nullptr; r = r->next) ++slab::of(r)->free_seen;
+  if (!close_free_slabs()) return 0;
   record* kept = nullptr;
   std::size_t kept_count = 0;
   for (record* r = loose_; r != nullptr;) {
@@ -188,9 +202,7 @@ std::size_t record_pool::trim() noexcept {
   free_count_ = kept_count;
   std::size_t given = 0;
   for (slab* s = slabs_.load(base::relaxed); s != nullptr; s = s->next) {
-    if (s->free_seen != slab::capacity || !s->populated.load(base::relaxed)) continue;
-    // A walker that is inside reads zeroes: INIT with ticket 0, which is as stale as it gets.
-    s->populated.store(false, base::release);
+    if (s->free_seen != slab::capacity) continue;
     context::memory().advise(s->at(0), slab::bytes - slab::header_bytes, MADV_DONTNEED);
     s->next_clean = clean_;
     clean_ = s;

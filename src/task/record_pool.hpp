@@ -5,7 +5,9 @@
 //
 // P1. A record's address is a record's address until shutdown; its word's ticket never goes back, not even when the pages
 //     of a whole free slab are given back to the system (the slab's header keeps the highest ticket).  test task/recycle_*
-// P2. Slabs can be walked without locks, at any time, by dumps and debuggers.                           test task/walk_*
+// P2. Slabs can be walked without locks, at any time, by dumps and debuggers: while somebody walks, no slab's records end and begin
+//     again. Who walks is counted, has a fence and then asks which slabs are populated; who trims says that they are not, has a fence
+//     and then asks whether somebody walks.                                                              test task/walk_*
 // P3. A failed allocation leaks nothing; the pool stays usable.                                         test task/record_pool_*
 #pragma once
 
@@ -48,7 +50,7 @@ class record_pool {
   // The runtime is gone. The pool goes with the last record that somebody still holds, at once if nobody does.
   void retire() noexcept;
 
-  // Gives the pages of slabs that are wholly free back to the system; returns the bytes.
+  // Gives the pages of slabs that are wholly free back to the system; returns the bytes. None while somebody walks.
   std::size_t trim() noexcept;
 
   // Calls visit(record&) for every record ever handed out; no lock, racy by nature.
@@ -66,6 +68,7 @@ class record_pool {
   void loosen_all() noexcept;
   [[nodiscard]] record* cut(std::size_t& count) noexcept;
   [[nodiscard]] bool all_free() const noexcept;
+  [[nodiscard]] bool close_free_slabs() noexcept;
 
   base::lock lock_;
   bool retired_ = false;  // under lock_
@@ -75,6 +78,7 @@ class record_pool {
   slab* clean_ = nullptr;  // under lock_: slabs whose pages were given back
   std::size_t clean_count_ = 0;  // under lock_
   base::atomic<slab*> slabs_{nullptr};  // push-only
+  mutable base::atomic<std::uint32_t> walkers_{0};
   base::atomic<std::size_t> slabs_made_{0};
 };
 
@@ -102,6 +106,15 @@ class slab {
 
 template <class Visit>
 void record_pool::walk(Visit&& visit) const {
+  struct counted {
+    explicit counted(base::atomic<std::uint32_t>& of) noexcept : walkers(of) {
+      walkers.fetch_add(1, base::relaxed);
+      base::fence_seq_cst();  // P2; mirror in close_free_slabs()
+    }
+    // What was read comes before; pairs with the acquire in close_free_slabs().
+    ~counted() { walkers.fetch_sub(1, base::release); }
+    base::atomic<std::uint32_t>& walkers;
+  } const me(walkers_);
   for (slab* s = slabs_.load(base::acquire); s != nullptr; s = s->next)
     // Pairs with the release in grow(): the records are constructed.
     if (s->populated.load(base::acquire))

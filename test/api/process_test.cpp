@@ -102,9 +102,9 @@ TEST(Process, a_fork_in_a_task_followed_by_exec_works) {
 TEST(Process, a_forked_child_that_spawns_or_joins_is_refused_with_words) {
   support::watchdog guard(60s);
   watched_runtime rt(2);
-  base::atomic<bool> go{false};
+  weft::event go;
   auto running = rt->spawn([&] {
-    until([&] { return go.load(); });
+    go.wait();
     return 1;
   });
   const auto in_child = [&](int fd) {
@@ -113,14 +113,14 @@ TEST(Process, a_forked_child_that_spawns_or_joins_is_refused_with_words) {
   };
   const auto words = AllOf(HasSubstr("forked"), HasSubstr("exec or _exit"), HasSubstr("|weft: this process was forked"),
                            testing::Not(HasSubstr("no exception")));
-  until([&] { return rt.core().idle().sleeping() == 1; });  // no thread is just starting: see below
+  until(support::others_sleep);  // see below
   const child_report from_outside = fork_and(in_child);
   EXPECT_TRUE(from_outside.exited_with(0)) << from_outside.status;
   EXPECT_THAT(from_outside.said, words);
   const child_report from_task = rt->run([&] { return fork_and(in_child); });
   EXPECT_TRUE(from_task.exited_with(0)) << from_task.status;
   EXPECT_THAT(from_task.said, words);
-  go = true;
+  go.set();
   EXPECT_EQ(running.join(), 1);
 }
 
@@ -150,7 +150,7 @@ TEST(ProcessNoTsan, a_forked_child_may_make_a_runtime_of_its_own) {
   support::watchdog guard(60s);
   watched_runtime rt(2);
   // A thread that is just starting allocates; AddressSanitizer's allocator, unlike the C library's, is then locked in the child.
-  until([&] { return rt.core().idle().sleeping() == 2; });
+  until(support::others_sleep);
   const auto in_child = [](int fd) {
     weft::runtime mine({.workers = 2});
     say(fd, std::to_string(mine.run([] {
@@ -166,16 +166,16 @@ TEST(ProcessNoTsan, a_forked_child_may_make_a_runtime_of_its_own) {
 TEST(ProcessNoTsan, a_forked_child_lets_go_of_the_parents_runtime_without_waiting_for_anybody) {
   support::watchdog guard(60s);
   auto rt = std::make_unique<weft::runtime>(weft::runtime_options{.workers = 2});
-  base::atomic<bool> go{false};
-  auto running = rt->spawn([&] { until([&] { return go.load(); }); });
-  until([&] { return rt->core().idle().sleeping() == 1; });  // no thread is just starting: see above
+  weft::event go;
+  auto running = rt->spawn([&] { go.wait(); });
+  until(support::others_sleep);  // see above
   const child_report r = fork_and([&](int fd) {
     rt.reset();
     say(fd, "gone");
   });
   EXPECT_TRUE(r.exited_with(0)) << r.status;
   EXPECT_EQ(r.said, "gone");
-  go = true;
+  go.set();
   running.join();
 }
 

@@ -9,6 +9,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "sched/os_thread.hpp"
+
 namespace support {
 namespace {
 
@@ -81,6 +83,18 @@ std::string file_text(const std::string& path) {
   std::ostringstream text;
   text << file.rdbuf();
   return text.str();
+}
+
+bool others_sleep() {
+  bool all = true;
+  DIR* const threads = ::opendir("/proc/self/task");
+  while (const dirent* entry = ::readdir(threads)) {
+    const int id = std::atoi(entry->d_name);
+    if (id == 0 || id == weft::sched::this_thread_id()) continue;
+    all = all && weft::sched::state_of_thread(id) == weft::sched::thread_state::sleeps;
+  }
+  ::closedir(threads);
+  return all;
 }
 
 environment::environment(const char* variable, const char* value) : variable_(variable) {

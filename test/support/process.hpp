@@ -25,6 +25,9 @@ struct activity {
 };
 [[nodiscard]] activity activity_of_others();
 
+// The threads but the calling one, seen one after the other, all slept: none of them is just starting.
+[[nodiscard]] bool others_sleep();
+
 // The whole text of a file; "" if it cannot be read.
 [[nodiscard]] std::string file_text(const std::string& path);
 
