@@ -96,7 +96,6 @@ template <side Side>
   return a.how;
 }
 
-
 [[gnu::noinline]] status try_send_locked(core& c, void* slot) {
   const attempt a = lock_and_attempt<side::writer>(c, slot);
   c.unlock();

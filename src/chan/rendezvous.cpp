@@ -139,7 +139,8 @@ status send_without_ring(core& c, void* value, std::source_location where) {
   return c.is_rendezvous() ? meet<send_operation, side::writer>(c, value, where) : send_buffered(c, value, where);
 }
 status receive_without_ring(core& c, void* target, std::source_location where) {
-  return c.is_rendezvous() ? meet<receive_operation, side::reader>(c, target, where) : receive_buffered(c, target, where);
+  return c.is_rendezvous() ? meet<receive_operation, side::reader>(c, target, where)
+                           : receive_buffered(c, target, where);
 }
 
 }  // namespace weft::inline v1::chan

@@ -116,7 +116,7 @@ bool monitor::look(base::time_ns now) noexcept {
     scheduler_.ask_for_caches();
     return true;
   }
-  scheduler_.trim();
+  if (!scheduler_.trim()) return true;
   trimmed_at_ = now;
   nap_ = longest_idle_nap;
   return false;

@@ -78,11 +78,11 @@ void scheduler::ask_for_caches() noexcept {
     if (w->keeps_caches_.load(base::relaxed)) w->wake();
 }
 
-// What is cached beyond the limits goes back to the system.
-void scheduler::trim() noexcept {
+// What is cached beyond the limits goes back to the system. False: not all of it, because somebody walks over the records.
+bool scheduler::trim() noexcept {
   stop_asking();
   stacks_.trim();
-  records_->trim();
+  return records_->trim().has_value();
 }
 
 }  // namespace weft::inline v1::sched

@@ -123,7 +123,7 @@ class scheduler {
   void ask_for_caches() noexcept;
   void stop_asking() noexcept { asks_.store(false, base::relaxed); }
   [[nodiscard]] bool asks() const noexcept { return asks_.load(base::relaxed); }
-  void trim() noexcept;
+  [[nodiscard]] bool trim() noexcept;
   void tell_if_quiet() noexcept;
   void left_idle() noexcept { monitor_->ensure_awake(); }
   void worker_died(worker& w) noexcept;

@@ -50,6 +50,10 @@ void worker::append_overflowing(record* t) noexcept {
   chain<record> overflow;
   woken_.push(t, overflow);
   spill(overflow);
+}
+
+void worker::requeue_overflowing(record* t) noexcept {
+  append_overflowing(t);
   if (gives_way()) scheduler_.find_replacement();
 }
 
@@ -390,7 +394,7 @@ void worker::take_exceptions(record* self) noexcept {
     become_runnable(t, task::run_state::running);
     if constexpr (force_migration) return scheduler_.inject_elsewhere(*this, t);
     if (!woken_.try_push(t)) [[unlikely]]
-      return append_overflowing(t);
+      return requeue_overflowing(t);
     if (gives_way()) [[unlikely]]  // the next one does
       scheduler_.find_replacement();
   } else if (how == departure::kind::finished) {

@@ -177,13 +177,14 @@ bool record_pool::close_free_slabs() noexcept {
   return false;
 }
 
-std::size_t record_pool::trim() noexcept {
+std::optional<std::size_t> record_pool::trim() noexcept {
   base::lock_guard guard(lock_);
   if (free_count_ < slab::capacity) return 0;
+  if (walkers_.load(base::relaxed) != 0) return std::nullopt;  // a hint, before the work
   loosen_all();
   for (slab* s = slabs_.load(base::relaxed); s != nullptr; s = s->next) s->free_seen = 0;
   for (record* r = loose_; r != nullptr; r = r->next) ++slab::of(r)->free_seen;
-  if (!close_free_slabs()) return 0;
+  if (!close_free_slabs()) return std::nullopt;
   record* kept = nullptr;
   std::size_t kept_count = 0;
   for (record* r = loose_; r != nullptr;) {

@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <exception>
 #include <functional>
+#include <optional>
 #include <string_view>
 
 #include "base/atomic.hpp"
@@ -50,10 +51,11 @@ class record_pool {
   // The runtime is gone. The pool goes with the last record that somebody still holds, at once if nobody does.
   void retire() noexcept;
 
-  // Gives the pages of slabs that are wholly free back to the system; returns the bytes. None while somebody walks.
-  std::size_t trim() noexcept;
+  // Gives the pages of slabs that are wholly free back to the system; returns the bytes. Not while somebody walks: nothing is
+  // returned, and it is to be called again.
+  std::optional<std::size_t> trim() noexcept;
 
-  // Calls visit(record&) for every record ever handed out; no lock, racy by nature.
+  // Calls visit(record&) for every record ever handed out; no lock, racy by nature. The caller keeps the pool from going meanwhile.
   template <class Visit>
   void walk(Visit&& visit) const;
 

@@ -132,7 +132,7 @@ round end_wait(const task::record& self, W& w, node& n, bool interruptible) noex
   base::step<"wait.unpublish">([&] { w.unpublish(n); });
   w.unlock();
   return interruptible && (self.word.load() & task::state_word::cancel_requested) != 0 ? round::cancelled
-                                                                                     : round::again;
+                                                                                       : round::again;
 }
 
 // One park of a task for something that could not be completed under the lock, which is held on entry and free on return. A W that
@@ -202,7 +202,8 @@ inline void note_site(task::record& self, const char* reason, const void* object
                       const std::source_location& where) noexcept {
   self.waits_for.store(reason, base::relaxed);
   self.waits_at.store(where, base::relaxed);
-  self.waits_on.store(const_cast<void*>(object), base::relaxed);  // NOLINT(cppcoreguidelines-pro-type-const-cast): who reads it knows
+  self.waits_on.store(const_cast<void*>(object),
+                      base::relaxed);  // NOLINT(cppcoreguidelines-pro-type-const-cast): who reads it knows
 }
 
 }  // namespace weft::inline v1::wait

@@ -68,6 +68,11 @@ child_report fork_and(InChild&& in_child) {
   return collect(child, fds[0]);
 }
 
+// Keeps a worker, whose thread sleeps meanwhile.
+void asleep_in_its_task(const base::atomic<bool>& until_set) {
+  while (!until_set.load()) std::this_thread::sleep_for(5ms);
+}
+
 // What f complained of.
 template <class F>
 std::string complaint(F&& f) {
@@ -102,9 +107,9 @@ TEST(Process, a_fork_in_a_task_followed_by_exec_works) {
 TEST(Process, a_forked_child_that_spawns_or_joins_is_refused_with_words) {
   support::watchdog guard(60s);
   watched_runtime rt(2);
-  weft::event go;
+  base::atomic<bool> go{false};
   auto running = rt->spawn([&] {
-    go.wait();
+    asleep_in_its_task(go);
     return 1;
   });
   const auto in_child = [&](int fd) {
@@ -120,7 +125,7 @@ TEST(Process, a_forked_child_that_spawns_or_joins_is_refused_with_words) {
   const child_report from_task = rt->run([&] { return fork_and(in_child); });
   EXPECT_TRUE(from_task.exited_with(0)) << from_task.status;
   EXPECT_THAT(from_task.said, words);
-  go.set();
+  go = true;
   EXPECT_EQ(running.join(), 1);
 }
 
@@ -166,8 +171,8 @@ TEST(ProcessNoTsan, a_forked_child_may_make_a_runtime_of_its_own) {
 TEST(ProcessNoTsan, a_forked_child_lets_go_of_the_parents_runtime_without_waiting_for_anybody) {
   support::watchdog guard(60s);
   auto rt = std::make_unique<weft::runtime>(weft::runtime_options{.workers = 2});
-  weft::event go;
-  auto running = rt->spawn([&] { go.wait(); });
+  base::atomic<bool> go{false};
+  auto running = rt->spawn([&] { asleep_in_its_task(go); });
   until(support::others_sleep);  // see above
   const child_report r = fork_and([&](int fd) {
     rt.reset();
@@ -175,7 +180,7 @@ TEST(ProcessNoTsan, a_forked_child_lets_go_of_the_parents_runtime_without_waitin
   });
   EXPECT_TRUE(r.exited_with(0)) << r.status;
   EXPECT_EQ(r.said, "gone");
-  go.set();
+  go = true;
   running.join();
 }
 

@@ -88,6 +88,7 @@ std::string file_text(const std::string& path) {
 bool others_sleep() {
   bool all = true;
   DIR* const threads = ::opendir("/proc/self/task");
+  if (threads == nullptr) return false;
   while (const dirent* entry = ::readdir(threads)) {
     const int id = std::atoi(entry->d_name);
     if (id == 0 || id == weft::sched::this_thread_id()) continue;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
+#include <optional>
 #include <string_view>
 
 #include "base/atomic.hpp"
@@ -21,7 +22,7 @@ class record_pool {
   [[nodiscard]] record* acquire(std::size_t& count) noexcept;
   void release(record* chain) noexcept;
   void retire() noexcept;
-  std::size_t trim() noexcept { return 0; }
+  std::optional<std::size_t> trim() noexcept { return 0; }
 
  private:
   base::atomic<std::size_t> users_{1};  // records handed out, and the runtime
