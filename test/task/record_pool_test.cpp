@@ -192,7 +192,9 @@ TEST(RecordPool, KeepsItsPagesWhileSomebodyWalksAndGivesThemBackLater) {
   release_all(*pool, all);
   std::size_t seen = 0;
   pool->walk([&](const record&) {
-    if (seen++ == 0) EXPECT_EQ(pool->trim(), std::nullopt);
+    if (seen++ == 0) {
+      EXPECT_EQ(pool->trim(), std::nullopt);
+    }
   });
   EXPECT_EQ(seen, slab::capacity) << "none is missing, during the walk";
   EXPECT_GT(pool->trim().value(), 0u);
