@@ -374,8 +374,8 @@ void worker::take_exceptions(record* self) noexcept {
   self->extras |= task::has_exceptions;
 }
 
-// Finishes the switch for the stack just left, which is saved now. Nothing is needed after its calls, which are rare: so it saves no
-// registers, and neither does who switches.
+// Finishes the switch for the stack just left, which is saved now. Nothing is needed after its calls, which are rare: so it saves hardly a
+// register, and neither does who switches.
 [[gnu::always_inline]] inline void worker::arrive() noexcept {
   const departure::kind how = left_.what;
   record* t = left_.who;
@@ -441,7 +441,7 @@ void worker::run(record* t) noexcept {
 void worker::yield() noexcept {
   const bool in_turn = goes_on();
   record* next = nullptr;
-  // Mostly the next one of the ring: then nothing is called here, and no register saved.
+  // Mostly the next one of the ring: then nothing is called here but the switch, and hardly a register saved.
   if (in_turn && fresh_.is_surely_empty() && (slot_.empty() || slot_runs_ >= slot_runs_limit)) [[likely]] {
     slot_runs_ = 0;
     next = woken_.pop();

@@ -70,6 +70,38 @@ TEST(Budget, ParkIfWithAPermitMovesTheTaskToTheTailEveryHundredTwentyEight) {
   EXPECT_LE(turns, 13);
 }
 
+// Each send goes the long way then, which spends for itself.
+// req: KC-4 BZ-6 BZ-9
+TEST(Budget, SendsOfACancelledTaskUnderAShieldSpendOnceEach) {
+  auto [out, in] = weft::make_channel<int>(20 * budget);
+  support::watchdog guard(60s, "a cancelled task that sends");
+  support::watched_runtime rt(1);
+  const int turns = rt->run([&, &to = out] {
+    int counted = 0;
+    bool over = false;
+    auto other = weft::spawn([&] {
+      while (!over) {
+        ++counted;
+        weft::yield();
+      }
+    });
+    auto sender = weft::spawn([&] {
+      const weft::this_task::shield held;
+      while (!weft::this_task::is_cancelled() || counted == 0) weft::yield();
+      const int before = counted;
+      for (int i = 0; i < 10 * budget; ++i) to.send(i);
+      over = true;
+      return counted - before;
+    });
+    weft::yield();
+    sender.cancel();
+    other.join();
+    return sender.join();
+  });
+  EXPECT_GE(turns, 9);
+  EXPECT_LE(turns, 13);
+}
+
 // req: KC-4
 TEST(Budget, SleepsThatAreOverMoveTheTaskToTheTail) {
   const int turns = turns_of_another(10 * budget, [] { weft::sleep_for(0s); });

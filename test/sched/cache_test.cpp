@@ -118,6 +118,28 @@ TEST(StackCache, OnABusyMachineNothingIsKeptEither) {
   }
 }
 
+// The stacks are given back while somebody walks over the records, and so the records were asked for in vain.
+// req: KC-5 LS-M1
+TEST(StackCache, RecordsThatAWalkKeptGoBackAfterIt) {
+  support::watchdog guard(100s, "a walk while memory is given back");
+  support::watched_runtime rt({.workers = 2, .stack_cache_bytes = 0, .elastic = false});
+  many_at_once(rt, 2000);
+  const auto& records = rt.core().records();
+  const std::size_t reserved = rt.core().stacks().reserved_bytes();
+  std::size_t during = 0;
+  records.walk([&](const weft::task::record&) {
+    if (during++ != 0) return;
+    support::until([&] { return rt.core().stacks().reserved_bytes() < reserved; });
+    std::this_thread::sleep_for(200ms);  // the records come after the stacks
+  });
+  support::until([&] {
+    std::this_thread::sleep_for(50ms);  // a walk is what it waits for the end of
+    std::size_t after = 0;
+    records.walk([&](const weft::task::record&) { ++after; });
+    return after < during;
+  });
+}
+
 // req: KC-5
 TEST(StackCache, WithinItsBoundStacksStayForTheNextTasks) {
   support::watchdog guard(100s, "stacks are kept");
