@@ -7,42 +7,13 @@
 // C2. What is received was sent, once, and what was done before the send is seen (a data race here).
 // C3. A send either took effect or left the value with its sender.
 #include "channel.hpp"
+#include "channel_pairs.hpp"
 
 using namespace model;
 using explore::join_all;
 using explore::thread;
 
 namespace {
-
-// One sends 1 and 2, another receives until closed: everything arrives, in order.
-void a_pair(std::size_t capacity, path p) {
-  channel c(capacity, p);
-  fiber sender([&] {
-    model_assert(c.send(1) == status::done);
-    model_assert(c.send(2) == status::done);
-    c.close();
-  });
-  fiber receiver([&] {
-    model_assert(c.receive() == 1);
-    model_assert(c.receive() == 2);
-    model_assert(c.receive() == 0);
-  });
-  join_all();
-  model_assert(c.nobody_waits());
-}
-
-void two_senders(std::size_t capacity, path p) {
-  channel c(capacity, p);
-  fiber first([&] { model_assert(c.send(1) == status::done); });
-  fiber second([&] { model_assert(c.send(2) == status::done); });
-  fiber receiver([&] {
-    const u64 a = c.receive();
-    const u64 b = c.receive();
-    model_assert(a + b == 3 && a != b);
-  });
-  join_all();
-  model_assert(c.nobody_waits());
-}
 
 void two_receivers(std::size_t capacity, path p) {
   channel c(capacity, p);

@@ -4,10 +4,9 @@
 // abstract scheduler
 //
 // A program of its own: what it asks of the lock holds for all of its tests.
-#include "channel.hpp"
+#include "channel_pairs.hpp"
 
 using namespace model;
-using explore::join_all;
 
 namespace {
 
@@ -17,31 +16,10 @@ void contend() noexcept { weft::base::lock::halves_say_anything = true; }
 
 MODEL_TEST(contended_rendezvous) {
   contend();
-  channel c(0, path::locked);
-  fiber sender([&] {
-    model_assert(c.send(1) == status::done);
-    model_assert(c.send(2) == status::done);
-    c.close();
-  });
-  fiber receiver([&] {
-    model_assert(c.receive() == 1);
-    model_assert(c.receive() == 2);
-    model_assert(c.receive() == 0);
-  });
-  join_all();
-  model_assert(c.nobody_waits());
+  a_pair(0, path::locked);
 }
 
 MODEL_TEST(contended_senders) {
   contend();
-  channel c(0, path::locked);
-  fiber first([&] { model_assert(c.send(1) == status::done); });
-  fiber second([&] { model_assert(c.send(2) == status::done); });
-  fiber receiver([&] {
-    const u64 a = c.receive();
-    const u64 b = c.receive();
-    model_assert(a + b == 3 && a != b);
-  });
-  join_all();
-  model_assert(c.nobody_waits());
+  two_senders(0, path::locked);
 }
