@@ -100,6 +100,45 @@ TEST(Slot, ATaskEvictedFromTheSlotGoesToTheRingAndRuns) {
   EXPECT_EQ(order, (std::vector<int>{4, 0, 1, 2, 3})) << "the last woken first, the others in their order";
 }
 
+// One round: 'w' is woken into the slot of the only worker, '.' is in its ring, and the task that woke it goes on for some looks of
+// the monitor.
+std::string behind_a_long_one(const weft::sched::worker& only) {
+  std::string order;
+  waiter w;
+  bool waits = false;
+  auto woken = weft::spawn([&] {
+    waits = true;
+    w.wait();
+    order += 'w';
+  });
+  w.who = woken.ref();
+  support::until([&] { return waits; });
+  bool begun = false;
+  auto in_ring = weft::spawn([&] {
+    begun = true;
+    weft::yield();
+    order += '.';
+  });
+  support::until([&] { return begun; });
+  w.wake();
+  support::hold_worker_until([&] { return only.is_stuck(); });
+  const auto some_looks = std::chrono::steady_clock::now() + 3ms;
+  support::hold_worker_until([&] { return std::chrono::steady_clock::now() > some_looks; });
+  woken.join();
+  in_ring.join();
+  return order;
+}
+
+// req: BZ-1
+TEST(Slot, ATaskInTheSlotOfTheOnlyWorkerKeepsItsPlaceBehindALongRunningOne) {
+  if (weft::sched::force_migration) GTEST_SKIP() << "there is no slot in this build";
+  support::watchdog guard(60s, "a task in the slot of the only worker");
+  support::watched_runtime rt(1);
+  rt->run([&] {
+    for (int round = 0; round < 10; ++round) EXPECT_EQ(behind_a_long_one(*rt.core().workers().front()), "w.");
+  });
+}
+
 void rescue(std::size_t workers, bool with_fresh) {
   support::watched_runtime rt(workers);
   for (int round = 0; round < 30; ++round) {
