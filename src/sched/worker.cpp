@@ -52,14 +52,17 @@ void worker::append_overflowing(record* t) noexcept {
   spill(overflow);
 }
 
-void worker::requeue_overflowing(record* t) noexcept {
-  append_overflowing(t);
-  if (gives_way()) scheduler_.find_replacement();
-}
-
 // More was queued than this worker comes to in a moment. For less nobody is woken: if it does not come to it, the monitor notices.
 inline void worker::tell() noexcept {
   if (!scheduler_.is_alone()) scheduler_.notify();
+}
+
+// The same, but behind a task that may block even one is too many.
+inline void worker::tell_if(bool worth_it) noexcept {
+  if (gives_way()) [[unlikely]]
+    scheduler_.find_replacement();
+  else if (worth_it)
+    tell();
 }
 
 // It has a dispatcher or a priority, or this worker gives way. Or it is a select of several sources, which goes behind the other woken
@@ -94,7 +97,7 @@ void worker::accept_joiner(record* t) noexcept {
   if constexpr (force_migration) return scheduler_.inject_elsewhere(*this, t);
   const bool first = woken_.empty();
   append(t);
-  if (!first || gives_way()) tell();
+  if (!first) tell();
 }
 
 void worker::accept_fresh(record* t) noexcept {
@@ -109,8 +112,7 @@ inline void worker::queue_fresh(record* t) noexcept {
   bool first = false;
   if (!fresh_.try_push(t, first)) [[unlikely]]
     queue_overflowing(t);
-  // One short task is not worth waking a thread for.
-  if (!first || gives_way()) tell();
+  tell_if(!first);  // one short task is not worth waking a thread for
 }
 
 void worker::queue_overflowing(record* fresh) noexcept {
@@ -131,10 +133,7 @@ void worker::queue(record* t) noexcept {
 // Where thieves see it, and told.
 void worker::queue_openly(record* t) noexcept {
   append(t);
-  if (gives_way())
-    scheduler_.find_replacement();
-  else if (woken_.size() > 1)
-    tell();
+  tell_if(woken_.size() > 1);
 }
 
 void worker::accept_woken_batch(chain<record>&& batch) noexcept {
@@ -153,7 +152,7 @@ void worker::accept_woken_batch(chain<record>&& batch) noexcept {
       woken_.push(t, overflow);
   }
   spill(overflow);
-  if (several) tell();
+  tell_if(several);
 }
 
 void worker::accept_batch(chain<record>&& batch) noexcept {
@@ -393,10 +392,8 @@ void worker::take_exceptions(record* self) noexcept {
       return leave_turn(how, t);
     become_runnable(t, task::run_state::running);
     if constexpr (force_migration) return scheduler_.inject_elsewhere(*this, t);
-    if (!woken_.try_push(t)) [[unlikely]]
-      return requeue_overflowing(t);
-    if (gives_way()) [[unlikely]]  // the next one does
-      scheduler_.find_replacement();
+    if (gives_way() || !woken_.try_push(t)) [[unlikely]]  // the next one does, or the ring is full
+      return queue_openly(t);
   } else if (how == departure::kind::finished) {
     give_stack(left_.stack);
   } else if (how != departure::kind::none) {

@@ -171,8 +171,8 @@ class alignas(base::cache_line) worker {
   void spill(chain<record>& overflow) noexcept;
   void append(record* t) noexcept;
   [[gnu::cold]] void append_overflowing(record* t) noexcept;
-  [[gnu::cold]] void requeue_overflowing(record* t) noexcept;  // of one that yields
   void tell() noexcept;
+  void tell_if(bool worth_it) noexcept;
   [[nodiscard]] record* from_inbox() noexcept;
   [[nodiscard]] record* from_global() noexcept;
   [[gnu::cold]] [[nodiscard]] record* from_urgent() noexcept;

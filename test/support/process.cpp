@@ -98,6 +98,14 @@ bool others_sleep() {
   return all;
 }
 
+int thread_named(const std::string& name) {
+  int found = 0;
+  for_each_entry("/proc/self/task", [&](const std::string& thread) {
+    if (file_text("/proc/self/task/" + thread + "/comm") == name + "\n") found = std::atoi(thread.c_str());
+  });
+  return found;
+}
+
 environment::environment(const char* variable, const char* value) : variable_(variable) {
   const char* before = std::getenv(variable);
   was_set_ = before != nullptr;

@@ -28,6 +28,9 @@ struct activity {
 // The threads but the calling one, seen one after the other, all slept: none of them is just starting.
 [[nodiscard]] bool others_sleep();
 
+// Its number for the system; 0 if none has that name.
+[[nodiscard]] int thread_named(const std::string& name);
+
 // The whole text of a file; "" if it cannot be read.
 [[nodiscard]] std::string file_text(const std::string& path);
 

@@ -1,0 +1,141 @@
+// What is queued behind a task that has said it may block is run by another worker, at once: the monitor, who would see to it later,
+// is held meanwhile.
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include <weft/weft.hpp>
+
+#include "sched/scheduler.hpp"
+#include "support/held_monitor.hpp"
+#include "support/parked.hpp"
+#include "support/until.hpp"
+#include "support/watchdog.hpp"
+
+namespace {
+
+using namespace std::chrono_literals;
+using weft::base::atomic;
+
+// A runtime of two workers, one of which runs the test's body as a task and the other sleeps.
+class GivingWay : public testing::Test {
+ protected:
+  void run(const std::function<void()>& body) {
+    if (weft::sched::force_migration) GTEST_SKIP() << "every resume is elsewhere in this build";
+    support::watchdog guard(60s, "a task behind one that may block");
+    support::watched_runtime rt(2);
+    scheduler_ = &rt.core();
+    rt->run([&] {
+      const support::held_monitor no_help;
+      body();
+    });
+  }
+  void wait_for_parked(std::size_t tasks) const {
+    support::until([&] { return support::parked_tasks(*scheduler_) == tasks; });
+  }
+  // Nobody comes by chance.
+  void let_the_other_sleep() const {
+    support::hold_worker_until([&] { return scheduler_->idle().sleeping() == 1; });
+  }
+  // A body that blocks, as far as the scheduler knows, until another worker has run what sets `ran`.
+  static auto block_until(const atomic<bool>& ran) {
+    return [&ran] { support::hold_worker_until([&] { return ran.load(); }); };
+  }
+
+ private:
+  weft::sched::scheduler* scheduler_ = nullptr;
+};
+
+// req: CC-16
+TEST_F(GivingWay, WhatWasQueuedBefore) {
+  run([&] {
+    let_the_other_sleep();
+    atomic<bool> ran{false};
+    auto other = weft::spawn([&] { ran.store(true); });
+    weft::blocking(block_until(ran));
+    other.join();
+  });
+}
+
+// req: CC-16
+TEST_F(GivingWay, WhatIsSpawnedMeanwhile) {
+  run([&] {
+    let_the_other_sleep();
+    weft::blocking([&] {
+      atomic<bool> ran{false};
+      auto other = weft::spawn([&] { ran.store(true); });
+      block_until(ran)();
+      other.join();
+    });
+  });
+}
+
+// req: CC-16
+TEST_F(GivingWay, WhatWasWokenBefore) {
+  run([&] {
+    weft::event go;
+    atomic<bool> ran{false};
+    auto other = weft::spawn([&] {
+      go.wait();
+      ran.store(true);
+    });
+    wait_for_parked(1);
+    let_the_other_sleep();
+    go.set();  // into our slot
+    weft::blocking(block_until(ran));
+    other.join();
+  });
+}
+
+// req: CC-16
+TEST_F(GivingWay, WhatIsWokenMeanwhile) {
+  run([&] {
+    weft::event go;
+    atomic<bool> ran{false};
+    auto other = weft::spawn([&] {
+      go.wait();
+      ran.store(true);
+    });
+    wait_for_parked(1);
+    let_the_other_sleep();
+    weft::blocking([&] {
+      go.set();
+      block_until(ran)();
+    });
+    other.join();
+  });
+}
+
+// req: CC-16
+TEST_F(GivingWay, WhatIsWokenInABatchOfOne) {
+  run([&] {
+    atomic<bool> ran{false};
+    weft::with_scope([&](weft::scope& s) {
+      s.spawn([&] {
+        EXPECT_TRUE(support::throws_cancelled([] { support::wait_for_ever(); }));
+        ran.store(true);
+      });
+      wait_for_parked(1);
+      let_the_other_sleep();
+      weft::blocking([&] {
+        s.cancel();
+        block_until(ran)();
+      });
+    });
+  });
+}
+
+// req: CC-16
+TEST_F(GivingWay, WhoYieldsToIt) {
+  run([&] {
+    const weft::dispatcher one = weft::dispatcher::single();
+    let_the_other_sleep();
+    atomic<bool> went_on{false};
+    auto next = weft::spawn_on(one, block_until(went_on));
+    weft::yield();
+    went_on.store(true);
+    next.join();
+  });
+}
+
+}  // namespace
