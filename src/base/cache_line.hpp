@@ -8,4 +8,10 @@ namespace weft::inline v1::base {
 // because std::hardware_destructive_interference_size varies with compiler flags and would leak into the layout.
 inline constexpr std::size_t cache_line = 64;
 
+// So many lines from there on are about to be written.
+inline void prefetch(const void* from, std::size_t lines) noexcept {
+  for (std::size_t line = 0; line < lines; ++line)
+    __builtin_prefetch(static_cast<const std::byte*>(from) + line * cache_line, 1);
+}
+
 }  // namespace weft::inline v1::base

@@ -142,9 +142,7 @@ class record_cache {
     free_ = r->next;
     --count_;
     // The next spawn's record, fetched while this one is filled in: free records are usually cold.
-    if (free_ != nullptr)
-      for (std::size_t line = 0; line < 3; ++line)
-        __builtin_prefetch(reinterpret_cast<std::byte*>(free_) + line * base::cache_line, 1);
+    if (free_ != nullptr) base::prefetch(free_, 3);
     return r;
   }
   void put(record* r) noexcept {

@@ -170,8 +170,9 @@ TEST(Order, a_channel_that_is_nearly_empty_is_never_called_full) {
     base::atomic<int> under_way{0};
     for (int s = 0; s < 2; ++s)
       senders.emplace_back([&] {
-        for (std::size_t i = 0; i < scaled(50'000); ++i) {
-          while (under_way.load() > 2) std::this_thread::yield();
+        for (std::size_t i = 0; i < scaled(200'000); ++i) {
+          while (under_way.load() > 2)  // or a receiver that waits for a processor would hold them all up
+            if (in.try_recv()) --under_way;
           ++under_way;
           if (!out.try_send(1)) ++full, --under_way;
         }
