@@ -14,6 +14,7 @@
 
 #include <weft/detail/body.hpp>
 #include <weft/detail/config.hpp>
+#include <weft/detail/null_callable.hpp>
 #include <weft/dispatcher.hpp>
 #include <weft/join_handle.hpp>
 
@@ -149,16 +150,6 @@ class WEFT_API runtime {
 
 namespace detail {
 
-// Function pointers, and wrappers like std::function that can be empty.
-template <class F>
-[[nodiscard]] bool is_null_callable(const F& f) noexcept {
-  if constexpr (std::is_pointer_v<F> || (std::is_class_v<F> && std::is_constructible_v<F, std::nullptr_t> &&
-                                         std::is_constructible_v<bool, const F&>))
-    return !f;
-  else
-    return false;
-}
-
 // A task with its body, still unknown to everybody. Throws what begin_spawn and the callable's constructor throw.
 template <class Body, class F, class... Before>
 Body* construct_body(const spawning& s, F&& f, Before... before) {
@@ -174,14 +165,10 @@ Body* construct_body(const spawning& s, F&& f, Before... before) {
   }
 }
 
-inline void check_not_null(bool null) {
-  if (null) throw_usage("spawn was given a null function: there is nothing to run");
-}
-
 template <class F>
 handle_for<F> spawn_checked(sched::scheduler* in, const attributes* a, F&& f) {
   using body_type = body<std::decay_t<F>>;
-  check_not_null(is_null_callable(f));
+  check_not_null(f);
   const spawning s = begin_spawn(in, a, sizeof(body_type), alignof(body_type), &body_type::ops, true);
   auto* made = construct_body<body_type>(s, std::forward<F>(f));
   commit_spawn(s);

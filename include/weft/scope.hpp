@@ -50,7 +50,7 @@ using child_for = child<typename task_result<std::decay_t<F>>::type>;
 template <class F>
 child_for<F> spawn_child(scope_core* in, const attributes* a, F&& f) {
   using body_type = scoped_body<std::decay_t<F>>;
-  check_not_null(is_null_callable(f));
+  check_not_null(f);
   const spawning s = begin_spawn(scheduler_of(in), a, sizeof(body_type), alignof(body_type), &body_type::ops, true);
   auto* made = construct_body<body_type>(s, std::forward<F>(f), s.task);
   const auto give_up = [&] {

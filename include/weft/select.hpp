@@ -6,16 +6,22 @@
 //
 //   weft::select(in.on_receive([](int got) { … }), limit.on_expire([] { … }));
 //
-// prialt prefers earlier arms, alt and select are fair: no ready arm is passed over for ever. An arm of an empty handle is
-// disabled. The handles and variables an arm names must outlive it. Cancellation points, always.
+// prialt prefers earlier arms, alt and select are fair: of n arms one that stays ready wins every n-th time or more often. What must not
+// wait for its turn, such as an order to stop, stands first in a prialt. An arm of an empty handle is disabled. The handles and
+// variables an arm names must outlive it. Cancellation points, always.
+//
+// One name alone in parentheses would declare a variable of that name: for a single timer or list of arms write
+// `weft::alt{arms};`, or use what it returns.
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <concepts>
 #include <cstddef>
-#include <memory>
+#include <cstdint>
 #include <ranges>
 #include <source_location>
+#include <span>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -25,9 +31,14 @@
 
 namespace weft::inline v1 {
 
+// What became of an arm that was tried alone. unknown: it must be prepared, and looked at with its lock.
+enum class tried : std::uint8_t { disabled, not_ready, won, unknown };
+
 // What an arm is: something to wait for, and what to do when it has won.
 class select_arm {
  public:
+  // Before anything is prepared: completes if it is ready.
+  [[nodiscard]] virtual tried try_at_once() { return tried::unknown; }
   // Called once before each wait; `what` is nullptr if the arm is disabled.
   [[nodiscard]] virtual wait::arm prepare() = 0;
   // This one wins when no other is ready (`otherwise`).
@@ -41,9 +52,6 @@ class select_arm {
   select_arm& operator=(const select_arm&) = default;
   ~select_arm() = default;
 };
-
-// What became of an arm that was tried alone.
-enum class tried : std::uint8_t { disabled, not_ready, won };
 
 // Which arm it was, counted from 0. True: by a value sent or received or a timer. False: its channel was closed or dead.
 class selected {
@@ -62,7 +70,7 @@ class selected {
 class otherwise_arm final : public select_arm {
  public:
   [[nodiscard]] wait::arm prepare() noexcept override { return {}; }
-  [[nodiscard]] tried try_at_once() const noexcept { return tried::disabled; }
+  [[nodiscard]] tried try_at_once() noexcept override { return tried::disabled; }
   [[nodiscard]] bool wins_otherwise() const noexcept override { return true; }
   [[nodiscard]] bool complete() noexcept override { return true; }
   template <class F>
@@ -81,81 +89,61 @@ concept arm_range = std::ranges::sized_range<Range> && !arm<Range> &&
                     (arm<std::ranges::range_reference_t<Range>> ||
                      std::derived_from<std::remove_pointer_t<std::ranges::range_value_t<Range>>, select_arm>);
 
-// Can be tried without being prepared for a wait, and when it is ready is then seen to be so.
-template <class Arm>
-concept quick_arm = requires(Arm& a) {
-  { a.try_at_once() } -> std::same_as<tried>;
+// Tries arm after arm, each alone. True: the look is over, with a winner or because the rest must not be tried.
+class first_look {
+ public:
+  explicit first_look(wait::reach how_far) noexcept : how_far_(how_far) {}
+  [[nodiscard]] bool is_over(std::size_t i, tried t) noexcept {
+    switch (t) {
+      case tried::disabled: return false;
+      case tried::not_ready: return how_far_ == wait::reach::first;
+      case tried::won: winner_ = i; break;
+      case tried::unknown: break;  // whoever comes after it must not be preferred
+    }
+    return true;
+  }
+  [[nodiscard]] std::size_t winner() const noexcept { return winner_; }
+
+ private:
+  wait::reach how_far_;
+  std::size_t winner_ = wait::nothing_ready;
 };
 
-// The arms of one select while nothing waits; those that are not quick are prepared.
+// The arms of one select.
 template <class... Arms>
 class arm_pack {
  public:
-  explicit arm_pack(Arms&... arms) : arms_(arms...) {
-    if constexpr (!all_quick) prepare<false>();
-  }
+  explicit arm_pack(Arms&... arms) noexcept : arms_(arms...) {}
 
-  static constexpr bool all_quick = (quick_arm<Arms> && ...);
-  [[nodiscard]] std::size_t first_look(wait::glance look) {
+  [[nodiscard]] std::size_t short_look(wait::glance look) {
     return look_around(look, std::index_sequence_for<Arms...>());
   }
   [[gnu::noinline]] std::size_t long_look(wait::preference p, wait::glance look, std::source_location where) {
     const bool or_nothing = std::apply([](auto&... a) { return (a.wins_otherwise() || ...); }, arms_);
-    prepare<true>();
-    return wait::select_with_locks(prepared_, p, look.start, or_nothing, where);
+    const std::array<wait::arm, sizeof...(Arms)> prepared =
+        std::apply([](auto&... a) { return std::array<wait::arm, sizeof...(Arms)>{a.prepare()...}; }, arms_);
+    return wait::select_with_locks(prepared, p, look.start, or_nothing, where);
   }
 
  private:
-  template <bool Quick>
-  void prepare() {
-    wait::arm* to = prepared_;
-    const auto prepare_one = [&]<class Arm>(Arm& a) {
-      if constexpr (quick_arm<Arm> == Quick) std::construct_at(to, a.prepare());
-      ++to;
-    };
-    std::apply([&](auto&... a) { (prepare_one(a), ...); }, arms_);
-  }
   template <std::size_t... Index>
   std::size_t look_around(wait::glance look, std::index_sequence<Index...>) {
-    std::size_t winner = wait::nothing_ready;
-    const auto is_over = [&](std::size_t i, auto& a) {
-      switch (try_alone(i, a)) {
-        case tried::disabled: return false;
-        case tried::not_ready: return look.how_far == wait::reach::first;
-        case tried::won: break;
-      }
-      winner = i;
-      return true;
-    };
-    (void)(((Index >= look.start && is_over(Index, std::get<Index>(arms_))) || ...) ||
-           ((Index < look.start && is_over(Index, std::get<Index>(arms_))) || ...));
-    return winner;
-  }
-  template <class Arm>
-  tried try_alone(std::size_t i, Arm& a) {
-    if constexpr (quick_arm<Arm>)
-      return a.try_at_once();
-    else if (prepared_[i].what == nullptr)
-      return tried::disabled;
-    else
-      return prepared_[i].what->try_complete() ? tried::won : tried::not_ready;
+    first_look seen(look.how_far);
+    (void)(((Index >= look.start && seen.is_over(Index, std::get<Index>(arms_).try_at_once())) || ...) ||
+           ((Index < look.start && seen.is_over(Index, std::get<Index>(arms_).try_at_once())) || ...));
+    return seen.winner();
   }
 
   std::tuple<Arms&...> arms_;
-  union {
-    wait::arm prepared_[sizeof...(Arms)];  // those of quick arms only before the long look
-  };
 };
 
 template <wait::preference P, class... Arms>
 selected select_among(std::source_location where, Arms&... arms) {
   arm_pack<Arms...> pack(arms...);
-  constexpr bool thorough = P == wait::preference::fair && pack.all_quick;
-  const wait::glance look =
-      thorough ? wait::begin_thorough_select(sizeof...(Arms)) : wait::begin_select(sizeof...(Arms), P);
+  const wait::glance look = wait::begin_select(sizeof...(Arms), P);
   std::size_t winner = wait::nothing_ready;
   if (look.how_far != wait::reach::nowhere) [[likely]]
-    winner = pack.first_look(thorough ? wait::glance{look.start, wait::reach::everywhere} : look);
+    winner = pack.short_look(look);
   if (winner == wait::nothing_ready) winner = pack.long_look(P, look, where);
   std::size_t i = 0, index = 0;
   bool ok = false;
@@ -180,20 +168,39 @@ select_arm& as_arm(Arm& a) {
     return a;
 }
 
+inline std::size_t short_look(std::span<select_arm* const> arms, wait::glance look) {
+  first_look seen(look.how_far);
+  for (std::size_t n = 0; n < arms.size(); ++n)
+    if (const std::size_t i = (look.start + n) % arms.size(); seen.is_over(i, arms[i]->try_at_once())) break;
+  return seen.winner();
+}
+
 template <wait::preference P, arm_range Range>
 selected select_in(std::source_location where, Range& arms) {
-  std::vector<wait::arm> table;
   std::vector<select_arm*> all;
-  table.reserve(std::ranges::size(arms));
   all.reserve(std::ranges::size(arms));
-  for (auto& a : arms) {
-    all.push_back(&as_arm(a));
-    table.push_back(all.back()->prepare());
+  for (auto& a : arms) all.push_back(&as_arm(a));
+  const wait::glance look = wait::begin_select(all.size(), P);
+  std::size_t winner = wait::nothing_ready;
+  if (look.how_far != wait::reach::nowhere) [[likely]]
+    winner = short_look(all, look);
+  if (winner == wait::nothing_ready) {
+    std::vector<wait::arm> table;
+    table.reserve(all.size());
+    for (select_arm* a : all) table.push_back(a->prepare());
+    const auto nothing = std::ranges::find_if(all, &select_arm::wins_otherwise);
+    winner = wait::select_with_locks(table, P, look.start, nothing != all.end(), where);
+    if (winner == wait::nothing_ready) winner = static_cast<std::size_t>(nothing - all.begin());
   }
-  const auto nothing = std::ranges::find_if(all, &select_arm::wins_otherwise);
-  std::size_t winner = wait::select(table, P, nothing != all.end(), where);
-  if (winner == wait::nothing_ready) winner = static_cast<std::size_t>(nothing - all.begin());
   return {winner, all[winner]->complete()};
+}
+
+// For arms of which nothing is left to be settled.
+inline tried try_with_lock(wait::waitable& w) noexcept {
+  w.lock();
+  const bool ready = w.try_locked();
+  w.unlock();
+  return ready ? tried::won : tried::not_ready;
 }
 
 // An arm that calls f when it has won.
@@ -202,11 +209,7 @@ class handled_arm final : public select_arm {
  public:
   handled_arm(Arm a, F f) : arm_(std::move(a)), f_(std::move(f)) {}
   [[nodiscard]] wait::arm prepare() override { return arm_.prepare(); }
-  [[nodiscard]] tried try_at_once()
-    requires quick_arm<Arm>
-  {
-    return arm_.try_at_once();
-  }
+  [[nodiscard]] tried try_at_once() override { return arm_.try_at_once(); }
   [[nodiscard]] bool wins_otherwise() const noexcept override { return arm_.wins_otherwise(); }
   [[nodiscard]] bool complete() override {
     const bool ok = arm_.complete();
@@ -224,6 +227,7 @@ template <class Arm>
 class referring_arm final : public select_arm {
  public:
   explicit referring_arm(Arm& a) noexcept : arm_(&a) {}
+  [[nodiscard]] tried try_at_once() override { return arm_->try_at_once(); }
   [[nodiscard]] wait::arm prepare() override { return arm_->prepare(); }
   [[nodiscard]] bool complete() override { return arm_->complete(); }
   template <class F>
@@ -240,11 +244,7 @@ class conditional_arm final : public select_arm {
  public:
   conditional_arm(bool enabled, Arm a) : arm_(std::move(a)), enabled_(enabled) {}
   [[nodiscard]] wait::arm prepare() override { return enabled_ ? arm_.prepare() : wait::arm{}; }
-  [[nodiscard]] tried try_at_once()
-    requires quick_arm<Arm>
-  {
-    return enabled_ ? arm_.try_at_once() : tried::disabled;
-  }
+  [[nodiscard]] tried try_at_once() override { return enabled_ ? arm_.try_at_once() : tried::disabled; }
   [[nodiscard]] bool wins_otherwise() const noexcept override { return enabled_ && arm_.wins_otherwise(); }
   [[nodiscard]] bool complete() override { return arm_.complete(); }
 

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include <weft/cancelled.hpp>
+#include <weft/detail/null_callable.hpp>
 #include <weft/this_task.hpp>
 
 namespace weft::inline v1 {
@@ -26,10 +27,11 @@ struct restarts {
 };
 
 // Calls f until it returns; cancellation ends it, and is not restarted. The same f each time, with whatever the run that failed left
-// in it. The pause is a cancellation point.
+// in it. The pause is a cancellation point. A null function: usage_error.
 template <class F>
   requires std::invocable<std::decay_t<F>&>
 [[nodiscard]] auto supervised(restarts policy, F&& f) {
+  detail::check_not_null(f, "supervise was given a null function: it would fail and be started again for ever");
   return [policy = std::move(policy), f = std::forward<F>(f)]() mutable -> std::invoke_result_t<std::decay_t<F>&> {
     using clock = std::chrono::steady_clock;
     auto pause = policy.pause;

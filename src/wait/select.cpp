@@ -4,7 +4,7 @@
 //                                                                             model/select, test wait/select_*
 // E2. Every lock is held from the last look to the committed park, and what could change without its lock is frozen, so
 //     "nothing is ready" is true of one moment, and of two ready arms the preferred one wins. Before that arms may be tried
-//     alone, as long as any that is ready may win: all of a fair select, the first of an ordered one.
+//     alone, as long as any that is ready may win: of a fair select all up to one that cannot be tried, of an ordered one the first.
 //                                                                             model/select, test wait/select_*
 // E3. Locks are taken in the order of their addresses, each once.             model/select (both orders)
 // E4. The frame outlives the committer, who reads the list of locks in it: before a woken select returns, every lock has been
@@ -173,15 +173,6 @@ class circle {
   std::size_t start_;
 };
 
-std::size_t first_look(std::span<const arm> arms, glance look) noexcept {
-  bool more = look.how_far != reach::nowhere;
-  return circle(arms.size(), look.start).find([&](std::size_t i) {
-    if (!more || arms[i].what == nullptr) return false;
-    more = look.how_far == reach::everywhere;
-    return arms[i].what->try_complete();
-  });
-}
-
 class selection {
  public:
   selection(std::span<const arm> arms, preference p, std::size_t start, bool or_nothing)
@@ -332,22 +323,12 @@ bool is_undisturbed(sched::worker* on) noexcept {
 
 }  // namespace
 
-glance begin_thorough_select(std::size_t arms) noexcept {
-  sched::worker* on = this_task_worker();
-  return {any_below(on, static_cast<std::uint32_t>(arms)), is_undisturbed(on) ? reach::everywhere : reach::nowhere};
-}
-
 glance begin_select(std::size_t arms, preference p) noexcept {
   sched::worker* on = this_task_worker();
   const bool undisturbed = is_undisturbed(on);
   // In order, only the first: a later arm might be seen ready after a better one became so.
   if (p == preference::in_order) return {0, undisturbed ? reach::first : reach::nowhere};
-  // Now and then only where it starts: an arm that can be completed only under its lock must not be passed over for ever
-  // because another never needs one. One draw is for both.
-  constexpr std::uint32_t rarely = 8;
-  const std::uint32_t drawn = any_below(on, static_cast<std::uint32_t>(arms) * rarely);
-  const reach how_far = drawn % rarely == 0 ? reach::first : reach::everywhere;
-  return {drawn / rarely, undisturbed ? how_far : reach::nowhere};
+  return {any_below(on, static_cast<std::uint32_t>(arms)), undisturbed ? reach::everywhere : reach::nowhere};
 }
 
 std::size_t select_with_locks(std::span<const arm> arms, preference p, std::size_t start, bool or_nothing,
@@ -361,10 +342,10 @@ std::size_t select_with_locks(std::span<const arm> arms, preference p, std::size
   return on == nullptr ? select_in_thread(s) : select_in_task(s, on, !or_nothing, where);
 }
 
-std::size_t select(std::span<const arm> arms, preference p, bool or_nothing, std::source_location where) {
-  const glance look = begin_select(arms.size(), p);
-  if (const std::size_t ready = first_look(arms, look); ready != nothing_ready) return ready;
-  return select_with_locks(arms, p, look.start, or_nothing, where);
+std::size_t select_in_order(std::span<const arm> arms, std::source_location where) {
+  const glance look = begin_select(arms.size(), preference::in_order);
+  if (look.how_far != reach::nowhere && arms[0].what->try_complete()) return 0;
+  return select_with_locks(arms, preference::in_order, 0, false, where);
 }
 
 }  // namespace weft::inline v1::wait

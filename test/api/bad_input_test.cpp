@@ -157,6 +157,8 @@ TEST(BadInput, a_null_function_is_refused) {
               HasSubstr("null function"));
   EXPECT_THROW(weft::run({.workers = 1}, std::function<int()>()), weft::usage_error);
   rt->run([&] { EXPECT_THROW((void)weft::spawn(null), weft::usage_error); });
+  EXPECT_THAT(complaint<weft::usage_error>([] { (void)weft::supervised({}, std::function<void()>()); }),
+              HasSubstr("null function"));
   rt->shutdown();
   EXPECT_EQ(rt->statistics().spawned, 1u);
 }

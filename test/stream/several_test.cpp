@@ -218,6 +218,28 @@ TEST(ParallelMap, so_many_calls_run_at_once_and_no_more) {
   });
 }
 
+TEST(ParallelMap, in_order_the_results_before_a_failing_call_come_before_its_failure) {
+  in_runtimes([] {
+    for (int i = 0; i < 50; ++i) {
+      weft::event failed;
+      auto out = st::count(0, 10) | st::parallel_map(3, [&](int v) -> int {
+                   if (v < 2) failed.wait();  // later elements are done first, and fail first
+                   if (v < 2) return v;
+                   failed.set();
+                   throw failure(std::to_string(v));
+                 });
+      EXPECT_EQ(out.recv(), 0);
+      EXPECT_EQ(out.recv(), 1);
+      try {
+        (void)out.recv();
+        FAIL() << "the third element failed";
+      } catch (const failure& f) {
+        EXPECT_STREQ(f.what(), "2");
+      }
+    }
+  });
+}
+
 TEST(ParallelMap, a_failing_call_ends_it_though_others_wait) {
   in_runtimes([] {
     auto [up, in] = weft::make_channel<int>();

@@ -139,56 +139,6 @@ TEST(Select, nothing_ready_is_true_of_one_moment) {
 }
 
 // req: CSP-4
-TEST(Select, alt_is_fair_to_arms_that_are_always_ready) {
-  const auto is_fair = [] {
-    std::array<weft::channel_ends<int>, 5> all;
-    for (auto& c : all) {
-      c = weft::make_channel<int>(1);
-      EXPECT_TRUE(c.out.send(1));
-    }
-    std::array<int, 5> wins{};
-    const int rounds = 5'000;
-    for (int i = 0; i < rounds; ++i) {
-      int v = 0;
-      const auto s = alt(all[0].in >> v, all[1].in >> v, all[2].in >> v, all[3].in >> v, all[4].in >> v);
-      ++wins[s.index()];
-      EXPECT_TRUE(all[s.index()].out.send(1));
-    }
-    for (const int w : wins) EXPECT_GT(w, rounds / 50);
-  };
-  is_fair();
-  weft::run({.workers = 1, .elastic = false}, is_fair);
-}
-
-// A ring that needs no lock and an expired timer are ready at once; a waiting sender, a closed channel and a death take a lock.
-// req: CSP-4
-TEST(Select, alt_passes_no_kind_of_ready_arm_over_for_ever) {
-  watched_runtime rt(2);
-  const auto check = [&] {
-    auto [fast_out, fast_in] = weft::make_channel<int>(1);
-    auto [meet_out, meet_in] = weft::make_channel<int>(0);
-    auto [closed_out, closed_in] = weft::make_channel<int>(1);
-    closed_out.close();
-    auto past = weft::after(-1s);
-    auto sender = rt->spawn([w = meet_out]() mutable {
-      while (w.send(1)) {}
-    });
-    std::array<std::size_t, 5> wins{};
-    until([&] {
-      until_senders_wait(meet_in);
-      (void)fast_out.try_send(1);
-      int v = 0;
-      ++wins[alt(fast_in >> v, meet_in >> v, closed_in >> v, ~closed_in, past).index()];
-      return std::ranges::min(wins) >= 10;
-    });
-    meet_in.reset();
-    sender.join();
-  };
-  check();
-  rt->run(check);
-}
-
-// req: CSP-4
 TEST(Select, otherwise_wins_when_nothing_is_ready_and_only_then) {
   const auto check = [] {
     auto [out, in] = weft::make_channel<int>(1);

@@ -129,7 +129,7 @@ class send_arm final : public select_arm {
   send_arm(chan::core* c, T& value) noexcept : operation_(c), referred_(std::addressof(value)) {}
   send_arm(chan::core* c, std::optional<T>&& value) : operation_(c), own_(std::move(value)) {}
 
-  [[nodiscard]] tried try_at_once() {
+  [[nodiscard]] tried try_at_once() override {
     return operation_.try_at_once([this](chan::core& c) { return chan::try_send(c, aim()); });
   }
   [[nodiscard]] wait::arm prepare() override {
@@ -161,7 +161,7 @@ class receive_arm final : public select_arm {
   receive_arm(chan::core* c, T& to) noexcept : operation_(c), value_(std::addressof(to)) {}
   receive_arm(chan::core* c, std::optional<T>& to) noexcept : operation_(c), maybe_(std::addressof(to)) {}
 
-  [[nodiscard]] tried try_at_once() {
+  [[nodiscard]] tried try_at_once() override {
     return operation_.try_at_once([this](chan::core& c) { return chan::try_receive(c, slot_.address()); });
   }
   [[nodiscard]] wait::arm prepare() override {
@@ -198,6 +198,9 @@ class receive_arm final : public select_arm {
 class death_arm final : public select_arm {
  public:
   death_arm(chan::core* c, chan::side watcher) noexcept : operation_(c, watcher) {}
+  [[nodiscard]] tried try_at_once() noexcept override {
+    return operation_.enabled() ? detail::try_with_lock(operation_) : tried::disabled;
+  }
   [[nodiscard]] wait::arm prepare() override {
     if (!operation_.enabled()) return {};
     operation_.aim(nullptr);

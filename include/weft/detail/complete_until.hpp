@@ -14,7 +14,7 @@ template <class Operation>
                                   std::source_location where) {
   time::timer_operation limit(when.time_since_epoch().count());
   const wait::arm arms[] = {{&op, &op.node()}, {&limit, &limit.node()}};
-  return wait::select(arms, wait::preference::in_order, false, where) == 0;
+  return wait::select_in_order(arms, where) == 0;
 }
 
 }  // namespace weft::inline v1::detail

@@ -45,6 +45,10 @@ class end_arm final : public select_arm {
   end_arm(const end_arm& other) noexcept : select_arm(other), operation_(other.operation_) {}
   end_arm& operator=(const end_arm&) = delete;
 
+  [[nodiscard]] tried try_at_once() noexcept override {
+    if (operation_.task() == nullptr) return tried::disabled;
+    return operation_.try_complete() ? tried::won : tried::not_ready;
+  }
   [[nodiscard]] wait::arm prepare() noexcept override {
     return operation_.task() == nullptr ? wait::arm{} : wait::arm{&operation_, &node_};
   }
@@ -61,6 +65,7 @@ class join_arm final : public select_arm {
  public:
   join_arm(Handle& h, F f) : handle_(&h), f_(std::move(f)) {}
   // Of the task that the handle has now: the arm may be used again, when it was joined or has another.
+  [[nodiscard]] tried try_at_once() noexcept override { return end_.emplace(handle_->task_).try_at_once(); }
   [[nodiscard]] wait::arm prepare() noexcept override { return end_.emplace(handle_->task_).prepare(); }
   [[nodiscard]] bool complete() override {
     handle_->tell(f_);

@@ -71,6 +71,11 @@ class arrival_arm final : public select_arm {
   arrival_arm(Reader& from, value_type& to) noexcept : arrival_arm(from) { value_ = std::addressof(to); }
   arrival_arm(Reader& from, std::optional<value_type>& to) noexcept : arrival_arm(from) { maybe_ = std::addressof(to); }
 
+  [[nodiscard]] tried try_at_once() noexcept override {
+    if (!operation_.enabled()) return tried::disabled;
+    operation_.aim(from_->seen());
+    return operation_.try_complete() ? tried::won : tried::not_ready;
+  }
   [[nodiscard]] wait::arm prepare() override {
     if (!operation_.enabled()) return {};
     operation_.aim(from_->seen());
@@ -112,6 +117,9 @@ class arrival_arm final : public select_arm {
 class no_reader_arm final : public select_arm {
  public:
   explicit no_reader_arm(chan::news* n) noexcept : operation_(n, chan::side::writer) {}
+  [[nodiscard]] tried try_at_once() noexcept override {
+    return operation_.enabled() ? detail::try_with_lock(operation_) : tried::disabled;
+  }
   [[nodiscard]] wait::arm prepare() noexcept override {
     if (!operation_.enabled()) return {};
     return {&operation_, &operation_.node()};

@@ -29,15 +29,13 @@ struct glance {
   reach how_far;
 };
 [[nodiscard]] WEFT_API glance begin_select(std::size_t arms, preference p) noexcept;
-// The same for a fair select of which every arm, when tried alone, is seen to be ready if it is: nowhere or everywhere.
-[[nodiscard]] WEFT_API glance begin_thorough_select(std::size_t arms) noexcept;
-// The rest of a select of which nothing was ready at first.
+// The rest of a select of which nothing was ready at first. Completes exactly one arm and returns its index; the others have left
+// no trace. A cancellation point, always. or_nothing: returns nothing_ready instead of waiting. Throws usage_error if it would wait
+// for ever because every arm is disabled, std::bad_alloc for a great many arms, and whatever settling the winner throws.
 WEFT_API std::size_t select_with_locks(std::span<const arm> arms, preference p, std::size_t start, bool or_nothing,
                                        std::source_location where);
 
-// Both in one. Completes exactly one arm and returns its index; the others have left no trace. A cancellation point, always.
-// or_nothing: returns nothing_ready instead of waiting. Throws usage_error if it would wait for ever because every arm is
-// disabled, std::bad_alloc for a great many arms, and whatever settling the winner throws.
-WEFT_API std::size_t select(std::span<const arm> arms, preference p, bool or_nothing, std::source_location where);
+// Both in one, the first arm that is ready in their order.
+WEFT_API std::size_t select_in_order(std::span<const arm> arms, std::source_location where);
 
 }  // namespace weft::inline v1::wait

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <exception>
 #include <functional>
 #include <optional>
 #include <type_traits>
@@ -46,17 +47,17 @@ struct parallel_map_core {
   F f;
 
   // This task hands out elements and collects results; up to `tasks` elements are in between, so neither of the two inner
-  // channels is ever full. A failing f fails the results, which fails this.
+  // channels is ever full. What f throws is a result as well, and has its turn.
   template <class T, class U>
   void run(reader<T>& in, writer<U>& out) {
     channel_ends<numbered<T>> work = make_channel<numbered<T>>(tasks);
-    channel_ends<numbered<U>> results = make_channel<numbered<U>>(tasks);
+    channel_ends<result<U>> results = make_channel<result<U>>(tasks);
     crew hands;
     for (std::size_t i = 0; i < tasks; ++i)
       hands.add([this, to_do = work.in, done = results.out]() mutable {
         only_telling(done, [&] {
           while (std::optional<numbered<T>> v = to_do.recv())
-            if (!done.send({v->number, std::invoke(f, std::move(v->value))})) return;
+            if (!done.send(result_of<U>(std::move(*v)))) return;
         });
       });
     work.in.reset();
@@ -65,38 +66,60 @@ struct parallel_map_core {
   }
 
  private:
-  template <class V>
+  template <class T>
   struct numbered {
     std::size_t number;
-    V value;
+    T value;
+  };
+  template <class U>
+  struct result {
+    std::size_t number;
+    std::optional<U> value;
+    std::exception_ptr error;  // instead
   };
 
+  template <class U, class T>
+  result<U> result_of(numbered<T>&& v) {
+    try {
+      return {v.number, std::optional<U>(std::invoke(f, std::move(v.value))), nullptr};
+    } catch (const cancelled&) {
+      throw;
+    } catch (...) {
+      return {v.number, std::nullopt, std::current_exception()};
+    }
+  }
+
   template <class T, class U>
-  void collect(reader<T>& in, writer<U>& out, writer<numbered<T>>& work, reader<numbered<U>>& results) {
-    std::vector<std::optional<U>> waiting(tasks);  // for their turn, by number
+  void collect(reader<T>& in, writer<U>& out, writer<numbered<T>>& work, reader<result<U>>& results) {
+    std::vector<std::optional<result<U>>> waiting(tasks);  // for their turn, by number
     std::size_t taken = 0, sent = 0;
-    for (bool ended = false; !ended || sent < taken;) {
+    bool ended = false, failed = false;
+    // False: nobody wants more.
+    const auto pass_on = [&](result<U>& r) {
+      if (r.error != nullptr) std::rethrow_exception(r.error);
+      ++sent;
+      return bool(out.send(std::move(*r.value)));
+    };
+    while (!ended || sent < taken) {
       std::optional<T> got;
-      std::optional<numbered<U>> result;
-      bool failed = false;
-      const std::size_t won = prialt(~out, results.on_receive(catcher<numbered<U>>(result, failed)),
-                                     when(!ended && taken - sent < tasks, in.on_receive(catcher<T>(got, ended))))
-                                  .index();
+      std::optional<result<U>> done;
+      bool lost = false;
+      const std::size_t won =
+          prialt(~out, results.on_receive(catcher<result<U>>(done, lost)),
+                 when(!ended && !failed && taken - sent < tasks, in.on_receive(catcher<T>(got, ended))))
+              .index();
       if (won == 0) return;
-      if (failed) throw_if_failed(results);
+      if (lost) throw_if_failed(results);
       if (got) work.send({taken++, std::move(*got)});
-      if (!result) continue;
+      if (!done) continue;
+      failed = failed || done->error != nullptr;
       if (!ordered) {
-        ++sent;
-        if (!out.send(std::move(result->value))) return;
+        if (!pass_on(*done)) return;
         continue;
       }
-      waiting[result->number % tasks].emplace(std::move(result->value));
-      for (std::optional<U>* first = &waiting[sent % tasks]; first->has_value(); first = &waiting[sent % tasks]) {
-        if (!out.send(std::move(**first))) return;
-        first->reset();
-        ++sent;
-      }
+      waiting[done->number % tasks] = std::move(done);
+      while (std::optional<result<U>> first = std::exchange(waiting[sent % tasks], std::nullopt))
+        if (!pass_on(*first)) return;
     }
     throw_if_failed(in);
   }
@@ -112,7 +135,8 @@ struct make_parallel_map {
 
 }  // namespace detail
 
-// (n, f): f(element), n at a time, from n tasks at once. In the order of the elements, or as they come.
+// (n, f): f(element), n at a time, from n tasks at once. In the order of the elements, what f throws included, as map would; or as
+// they come, and what f throws ends it at once.
 inline constexpr detail::combinator<detail::make_parallel_map<true>> parallel_map{};
 inline constexpr detail::combinator<detail::make_parallel_map<false>> parallel_map_unordered{};
 
