@@ -129,6 +129,7 @@ class broadcast_reader : public detail::news_reader<broadcast_reader<T>, T> {
 template <broadcast_element T>
 broadcast_ends<T> make_broadcast(std::size_t capacity) {
   if (capacity == 0) detail::throw_usage("a broadcast holds at least one value");
+  if (capacity > std::size_t{1} << 40) detail::throw_usage("a broadcast holds at most 2^40 values");
   chan::news* n = chan::make_news_with<detail::broadcast_state<T>>(capacity);
   return {broadcast_writer<T>(n), broadcast_reader<T>(n)};
 }

@@ -169,10 +169,23 @@ class writer : public detail::channel_end<chan::side::writer> {
     op.aim(slot.address());
     return detail::complete_until(op, when, where) ? detail::send_status_of(op.result()) : send_status::timed_out;
   }
+  send_result send_until(const T& value, std::chrono::steady_clock::time_point when,
+                         std::source_location where = std::source_location::current()) const
+    requires std::is_copy_constructible_v<T>
+  {
+    return send_until(T(value), when, where);
+  }
   template <class Rep, class Period>
   send_result send_for(T&& value, std::chrono::duration<Rep, Period> time,
                        std::source_location where = std::source_location::current()) const {
     return send_until(std::move(value), detail::time_after(time), where);
+  }
+  template <class Rep, class Period>
+  send_result send_for(const T& value, std::chrono::duration<Rep, Period> time,
+                       std::source_location where = std::source_location::current()) const
+    requires std::is_copy_constructible_v<T>
+  {
+    return send_until(T(value), detail::time_after(time), where);
   }
   // Never waits; full if it would have to. Not a cancellation point.
   send_result try_send(T&& value) const {
@@ -268,7 +281,7 @@ class reader : public detail::channel_end<chan::side::reader> {
   }
   [[nodiscard]] receive_arm<T> operator>>(std::optional<T>& to) const { return receive_arm<T>(core_or_null(), to); }
   [[nodiscard]] death_arm operator~() const { return death_arm(core_or_null(), chan::side::reader); }
-  // f(T) gets the value; f(std::optional<T>) is also told of the close.
+  // f(T) gets the value; f(std::optional<T>) is also told of the close. Its error is not thrown: see close_error().
   template <class F>
     requires std::invocable<F, T> || std::invocable<F, std::optional<T>>
   [[nodiscard]] auto on_receive(F f) const {

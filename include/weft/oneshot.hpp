@@ -1,7 +1,7 @@
 // One value from one to another, threads included.
 //
 //   auto [answer, question] = weft::make_oneshot<int>();     // oneshot_writer<int>, oneshot_reader<int>
-//   weft::spawn([answer = std::move(answer)]() mutable { answer.send(42); });
+//   weft::spawn([answer = std::move(answer)]() mutable { (void)answer.send(42); });
 //   std::optional<int> v = question.recv();                  // empty if the writer died without a word
 #pragma once
 

@@ -15,6 +15,7 @@
 #include <weft/detail/body.hpp>
 #include <weft/detail/config.hpp>
 #include <weft/detail/null_callable.hpp>
+#include <weft/detail/same_sanitizer.hpp>
 #include <weft/dispatcher.hpp>
 #include <weft/join_handle.hpp>
 

@@ -104,6 +104,12 @@ class scope_calls {
   child_for<F> spawn(const attributes& a, F&& f) const {
     return spawn_given(&a, std::forward<F>(f));
   }
+  template <class F, class... Arguments>  // only to say that there is no such thing
+    requires has_arguments<F, Arguments...>
+  child<void> spawn(F&&, Arguments&&...) const {
+    check_takes_no_arguments<sizeof...(Arguments) == 0>();
+    return {};
+  }
   // A task that is started again when it throws (supervised.hpp).
   template <class F>
   child_for<F> supervise(const restarts& policy, F&& f) const {

@@ -116,8 +116,9 @@ using sync::core_in;
 using sync::mutex_core;
 
 condition_variable::~condition_variable() {
-  base::require(!core_in<condition_core>(room_).is_waited_for(),
-                "a condition variable is destroyed while it is waited for");
+  base::require(
+      !core_in<condition_core>(room_).is_waited_for(),
+      "a condition variable is destroyed while it is waited for; let it live until every task that uses it has ended");
 }
 void condition_variable::notify_one() noexcept { core_in<condition_core>(room_).notify_one(); }
 void condition_variable::notify_all() noexcept { core_in<condition_core>(room_).notify_all(); }

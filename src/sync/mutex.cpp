@@ -180,8 +180,9 @@ void unlock(mutex_core& m) noexcept {
 namespace weft::inline v1 {
 
 mutex::~mutex() {
-  base::require(sync::core_in<sync::mutex_core>(room_).is_idle(),
-                "a mutex is destroyed while it is held or waited for");
+  base::require(
+      sync::core_in<sync::mutex_core>(room_).is_idle(),
+      "a mutex is destroyed while it is held or waited for; let it live until every task that uses it has ended");
 }
 void mutex::lock(std::source_location where) { sync::lock(sync::core_in<sync::mutex_core>(room_), where); }
 bool mutex::try_lock_until(std::chrono::steady_clock::time_point when, std::source_location where) {

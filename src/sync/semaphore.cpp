@@ -116,7 +116,8 @@ semaphore::semaphore(std::size_t permits) {
   ::new (&core_in<semaphore_core>(room_)) semaphore_core(permits);
 }
 semaphore::~semaphore() {
-  base::require(!core_in<semaphore_core>(room_).is_waited_for(), "a semaphore is destroyed while it is waited for");
+  base::require(!core_in<semaphore_core>(room_).is_waited_for(),
+                "a semaphore is destroyed while it is waited for; let it live until every task that uses it has ended");
 }
 void semaphore::acquire(std::size_t n, std::source_location where) {
   if (n > max) [[unlikely]]

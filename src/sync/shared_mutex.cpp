@@ -128,7 +128,8 @@ using sync::shared_mutex_core;
 
 shared_mutex::~shared_mutex() {
   base::require(core_in<shared_mutex_core>(room_).is_idle(),
-                "a shared_mutex is destroyed while it is held or waited for");
+                "a shared_mutex is destroyed while it is held or waited for; let it live until every task that uses it "
+                "has ended");
 }
 void shared_mutex::lock(std::source_location where) {
   sync::lock(core_in<shared_mutex_core>(room_), access::write, where);

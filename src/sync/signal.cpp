@@ -56,7 +56,9 @@ base::lock* signal_operation::own_lock() noexcept { return &signal_->own_lock();
 
 signal_core& signal_room::core() noexcept { return core_in<signal_core>(room_); }
 signal_room::~signal_room() {
-  base::require(!core().is_waited_for(), "an event, notify, latch or barrier is destroyed while it is waited for");
+  base::require(!core().is_waited_for(),
+                "an event, notify, latch or barrier is destroyed while it is waited for; let it live until every task "
+                "that uses it has ended");
 }
 
 void wait_for(signal_core& s, until_set u, const char* reason, std::source_location where) {

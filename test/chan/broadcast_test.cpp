@@ -234,6 +234,9 @@ TEST(Broadcast, a_copy_that_throws_leaves_the_reader_where_it_was) {
 }
 
 // req: BZ-13
-TEST(Broadcast, it_holds_at_least_one) { EXPECT_THROW((void)weft::make_broadcast<int>(0), weft::usage_error); }
+TEST(Broadcast, it_holds_at_least_one_and_not_more_than_could_be) {
+  EXPECT_THROW((void)weft::make_broadcast<int>(0), weft::usage_error);
+  EXPECT_THROW((void)weft::make_broadcast<int>(SIZE_MAX), weft::usage_error);
+}
 
 }  // namespace

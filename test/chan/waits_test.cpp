@@ -55,9 +55,11 @@ TEST(TimeLimit, a_receive_that_gets_nothing_ends_in_time) {
 TEST(TimeLimit, what_is_ready_is_done_even_if_the_time_has_passed) {
   in_task_and_thread([] {
     auto [out, in] = weft::make_channel<int>(1);
-    EXPECT_TRUE(out.send_until(1, clock::now() - 1h));
+    const int one = 1;  // not a temporary: it is copied
+    EXPECT_TRUE(out.send_until(one, clock::now() - 1h));
     EXPECT_EQ(in.recv_until(clock::now() - 1h), 1);
-    EXPECT_TRUE(out.send_for(2, 0s));
+    int two = 2;
+    EXPECT_TRUE(out.send_for(two, 0s));
     EXPECT_EQ(in.recv_for(0s), 2);
   });
 }
