@@ -83,7 +83,7 @@ TEST(FairSelect, semaphores_have_their_share) {
   });
 }
 
-// req: CSP-4 CSP-7
+// req: CSP-4 CSP-3
 TEST(FairSelect, closed_channels_and_deaths_have_their_share) {
   at_both_places([] {
     auto [out, in] = weft::make_channel<int>(1);
