@@ -177,13 +177,12 @@ pool_sample monitor::sample(base::time_ns now) noexcept {
 // Tells in the sample what the stuck ones do, and takes over what lies behind them and behind the dead. True: there was something.
 bool monitor::look_behind_stuck(pool_sample& s, base::time_ns now) noexcept {
   // Thieves reach everything but the slot, if there are any. Those who are busy look at the global queue now and then.
-  const bool others_get_on = s.stuck != s.workers;
-  const bool only_slots = s.idle != 0 || !others_get_on;
+  const bool only_slots = s.idle != 0 || s.stuck == s.workers;
   bool taken = false;
   for (worker* w : scheduler_.workers()) {
     const bool held = classify(*w, s, now);
-    // From where nobody else will come for it, it would only lose its place.
-    const bool someone_comes = others_get_on || (held && scheduler_.is_elastic());
+    // Of the only worker, if no other will be added, it would only lose its place.
+    const bool someone_comes = s.workers > 1 || (held && scheduler_.is_elastic());
     if (w->is_stuck() && scheduler_.stealing() && someone_comes) taken = take_over(*w, only_slots || !held) || taken;
     // What came to it while it left.
     if (w->state() == worker_state::dead && w->has_visible_work()) taken = take_over(*w, false) || taken;

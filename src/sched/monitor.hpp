@@ -57,6 +57,8 @@ class monitor {
   void hurry() noexcept;
 
   [[nodiscard]] const elasticity& growth() const noexcept { return elasticity_; }
+  // Between two looks, without any lock.
+  [[nodiscard]] bool is_asleep() const noexcept { return state_.load(base::relaxed) != awake; }
 
  private:
   friend struct step_by_step;

@@ -41,10 +41,8 @@ void scheduler::move_to(worker& on, lane* to) noexcept {
 
 // For a worker whose task may block from now on, while work waits behind it.
 void scheduler::find_replacement() noexcept {
-  if (idle_.sleeping() + idle_.searching() != 0)
-    notify();
-  else
-    monitor_->hurry();
+  notify();  // with its fence: whoever goes to sleep now sees the work, or is seen
+  if (idle_.sleeping() + idle_.searching() == 0) monitor_->hurry();
 }
 
 }  // namespace weft::inline v1::sched

@@ -150,6 +150,7 @@ class scheduler {
   }
   [[nodiscard]] bool is_elastic() const noexcept { return options_.max_workers > options_.workers; }
   [[nodiscard]] const elasticity& growth() const noexcept { return monitor_->growth(); }
+  [[nodiscard]] bool monitor_sleeps() const noexcept { return monitor_->is_asleep(); }
   [[nodiscard]] bool has_room() const noexcept;  // for another worker
   [[nodiscard]] bool add_worker() noexcept;
   [[nodiscard]] const scheduler_options& options() const noexcept { return options_; }

@@ -36,10 +36,7 @@ inline void worker::tell() noexcept {
 
 // The same, but behind a task that may block even one is too many.
 inline void worker::tell_if(bool worth_it) noexcept {
-  if (gives_way()) [[unlikely]]
-    scheduler_.find_replacement();
-  else if (worth_it)
-    tell();
+  if (worth_it || gives_way()) tell();
 }
 
 // It has a dispatcher or a priority, or this worker gives way. Or it is a select of several sources, which goes behind the other woken
@@ -74,7 +71,7 @@ void worker::accept_joiner(record* t) noexcept {
   if constexpr (force_migration) return scheduler_.inject_elsewhere(*this, t);
   const bool first = woken_.empty();
   append(t);
-  if (!first) tell();
+  tell_if(!first);
 }
 
 void worker::accept_fresh(record* t) noexcept {
@@ -110,7 +107,10 @@ void worker::queue(record* t) noexcept {
 // Where thieves see it, and told.
 void worker::queue_openly(record* t) noexcept {
   append(t);
-  tell_if(woken_.size() > 1);
+  if (gives_way())
+    scheduler_.find_replacement();
+  else if (woken_.size() > 1)
+    tell();
 }
 
 void worker::accept_woken_batch(chain<record>&& batch) noexcept {

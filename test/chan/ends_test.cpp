@@ -262,7 +262,7 @@ TEST(Ends, what_statistics_tell_under_load_is_possible) {
   }
 }
 
-// req: CSP-2
+// req: CSP-2 CC-9
 TEST(Ends, drained_means_that_nothing_will_ever_come) {
   watched_runtime rt(2);
   at_capacities([&](std::size_t capacity) {

@@ -201,7 +201,16 @@ TEST(Order, on_one_worker_the_woken_peer_runs_next) {
     });
     until_receivers_wait(in);
     std::vector<weft::join_handle<void>> others;
-    for (int i = 0; i < 10; ++i) others.push_back(weft::spawn([&] { log.push_back(-1); }));
+    int begun = 0;
+    bool go = false;
+    for (int i = 0; i < 10; ++i)
+      others.push_back(weft::spawn([&] {
+        ++begun;
+        while (!go) weft::yield();
+        log.push_back(-1);
+      }));
+    until([&] { return begun == 10; });
+    go = true;  // all of them are runnable, and have run before, as the receiver has
     EXPECT_TRUE(out.send(1));  // the receiver is next when this task parks
     EXPECT_TRUE(out.send(2));
     EXPECT_TRUE(out.send(3));

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <optional>
+#include <stdexcept>
 
 #include <weft/weft.hpp>
 
@@ -26,12 +28,13 @@ class GivingWay : public testing::Test {
     support::watched_runtime rt(2);
     scheduler_ = &rt.core();
     rt->run([&] {
-      const support::held_monitor no_help;
+      const support::held_monitor no_help(rt.core());
       body();
     });
   }
+  [[nodiscard]] std::size_t parked() const { return support::parked_tasks(*scheduler_); }
   void wait_for_parked(std::size_t tasks) const {
-    support::until([&] { return support::parked_tasks(*scheduler_) == tasks; });
+    support::until([&] { return parked() == tasks; });
   }
   // Nobody comes by chance.
   void let_the_other_sleep() const {
@@ -122,6 +125,46 @@ TEST_F(GivingWay, WhatIsWokenInABatchOfOne) {
         block_until(ran)();
       });
     });
+  });
+}
+
+// Calls f when it is copied, and is not.
+struct not_copied {
+  std::function<void()> f;
+  explicit not_copied(std::function<void()> called) : f(std::move(called)) {}
+  not_copied(const not_copied& other) {
+    other.f();
+    throw std::runtime_error("no copies");
+  }
+  void operator()() const {}
+};
+
+// It spawns from elsewhere into a scope whose last child ends meanwhile, and the spawn fails: it is the last to leave.
+// req: CC-16
+TEST_F(GivingWay, TheOwnerOfAScopeThatItLeavesLast) {
+  run([&] {
+    std::optional<weft::scope_ref> inside;
+    weft::event go;
+    atomic<bool> ran{false};
+    auto owner = weft::spawn([&] {
+      weft::with_scope([&](weft::scope& s) {
+        inside.emplace(s.ref());
+        s.spawn([&] { go.wait(); });
+      });
+      ran.store(true);
+    });
+    wait_for_parked(2);
+    let_the_other_sleep();
+    weft::blocking([&] {
+      const not_copied refused([&] {
+        go.set();
+        support::hold_worker_until([&] { return parked() == 1; });  // the child has ended, the owner waits for us
+        let_the_other_sleep();
+      });
+      EXPECT_THROW((void)inside->spawn(refused), std::runtime_error);
+      block_until(ran)();
+    });
+    owner.join();
   });
 }
 

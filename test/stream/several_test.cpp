@@ -240,6 +240,17 @@ TEST(ParallelMap, in_order_the_results_before_a_failing_call_come_before_its_fai
   });
 }
 
+TEST(ParallelMap, results_need_not_be_assignable) {
+  in_runtimes([] {
+    struct fixed {
+      const int value;
+    };
+    int sum = 0;
+    for (const fixed& f : st::count(0, 5) | st::parallel_map(2, [](int v) { return fixed{v}; })) sum += f.value;
+    EXPECT_EQ(sum, 10);
+  });
+}
+
 TEST(ParallelMap, a_failing_call_ends_it_though_others_wait) {
   in_runtimes([] {
     auto [up, in] = weft::make_channel<int>();

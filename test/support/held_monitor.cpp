@@ -12,27 +12,35 @@
 namespace support {
 namespace {
 
-enum class state { free, held, told_to_go };
+enum class state { free, asked, held, told_to_go };
 weft::base::atomic<state> monitor_is{state::free};
+const weft::sched::scheduler* whose = nullptr;
 
+// Only where it sleeps: elsewhere it may have a lock that others need.
 void hold(int) {
   const int before = errno;
-  monitor_is.store(state::held);
-  while (monitor_is.load() == state::held) ::usleep(200);
+  if (whose->monitor_sleeps()) {
+    monitor_is.store(state::held);
+    while (monitor_is.load() == state::held) ::usleep(200);
+  }
   monitor_is.store(state::free);
   errno = before;
 }
 
 }  // namespace
 
-held_monitor::held_monitor() {
+held_monitor::held_monitor(const weft::sched::scheduler& of) {
+  whose = &of;
   struct sigaction action{};
   action.sa_handler = &hold;
   ::sigaction(SIGUSR2, &action, nullptr);
   int thread = 0;
   until([&] { return (thread = thread_named("weft-monitor")) != 0; });  // it may just be starting
-  ::tgkill(::getpid(), thread, SIGUSR2);
-  until([] { return monitor_is.load() == state::held; });
+  do {
+    monitor_is.store(state::asked);
+    ::tgkill(::getpid(), thread, SIGUSR2);
+    until([] { return monitor_is.load() != state::asked; });
+  } while (monitor_is.load() != state::held);
 }
 
 held_monitor::~held_monitor() {

@@ -82,9 +82,8 @@ struct parallel_map_core {
   result<U> result_of(numbered<T>&& v) {
     try {
       return {v.number, std::optional<U>(std::invoke(f, std::move(v.value))), nullptr};
-    } catch (const cancelled&) {
-      throw;
     } catch (...) {
+      if (this_task::is_cancelled()) throw;
       return {v.number, std::nullopt, std::current_exception()};
     }
   }
@@ -117,9 +116,13 @@ struct parallel_map_core {
         if (!pass_on(*done)) return;
         continue;
       }
-      waiting[done->number % tasks] = std::move(done);
-      while (std::optional<result<U>> first = std::exchange(waiting[sent % tasks], std::nullopt))
-        if (!pass_on(*first)) return;
+      waiting[done->number % tasks].emplace(std::move(*done));
+      while (waiting[sent % tasks].has_value()) {
+        std::optional<result<U>>& next = waiting[sent % tasks];
+        result<U> first(std::move(*next));
+        next.reset();
+        if (!pass_on(first)) return;
+      }
     }
     throw_if_failed(in);
   }
