@@ -179,9 +179,7 @@ void scheduler::schedule_all(chain<record>&& claimed) noexcept {
 void scheduler::inject(record* t) noexcept { inject_to(next_inbox_.fetch_add(1, base::relaxed), t); }
 
 void scheduler::inject_elsewhere(worker& from, record* t) noexcept {
-  const auto n = static_cast<std::uint32_t>(worker_count());
-  const std::uint32_t to = next_inbox_.fetch_add(1, base::relaxed) % n;
-  inject_to(to == static_cast<std::uint32_t>(from.id()) ? to + 1 : to, t);
+  inject_to(static_cast<std::uint32_t>(from.id()) + 1, t);  // from there on, so that `from` is the last choice
 }
 
 // Of a worker that will come to it soon; else of one that will come to it at all.
