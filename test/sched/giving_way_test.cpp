@@ -49,6 +49,17 @@ class GivingWay : public testing::Test {
   weft::sched::scheduler* scheduler_ = nullptr;
 };
 
+// A task that waits until it may go, and tells that it ran.
+struct sleeper {
+  weft::event go;
+  atomic<bool> ran{false};
+  weft::join_handle<void> task = weft::spawn([this] {
+    go.wait();
+    ran.store(true);
+  });
+  ~sleeper() { task.join(); }
+};
+
 // req: CC-16
 TEST_F(GivingWay, WhatWasQueuedBefore) {
   run([&] {
@@ -76,36 +87,24 @@ TEST_F(GivingWay, WhatIsSpawnedMeanwhile) {
 // req: CC-16
 TEST_F(GivingWay, WhatWasWokenBefore) {
   run([&] {
-    weft::event go;
-    atomic<bool> ran{false};
-    auto other = weft::spawn([&] {
-      go.wait();
-      ran.store(true);
-    });
+    sleeper other;
     wait_for_parked(1);
     let_the_other_sleep();
-    go.set();  // into our slot
-    weft::blocking(block_until(ran));
-    other.join();
+    other.go.set();  // into our slot
+    weft::blocking(block_until(other.ran));
   });
 }
 
 // req: CC-16
 TEST_F(GivingWay, WhatIsWokenMeanwhile) {
   run([&] {
-    weft::event go;
-    atomic<bool> ran{false};
-    auto other = weft::spawn([&] {
-      go.wait();
-      ran.store(true);
-    });
+    sleeper other;
     wait_for_parked(1);
     let_the_other_sleep();
     weft::blocking([&] {
-      go.set();
-      block_until(ran)();
+      other.go.set();
+      block_until(other.ran)();
     });
-    other.join();
   });
 }
 
