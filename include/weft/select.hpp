@@ -33,6 +33,7 @@ namespace weft::inline v1 {
 
 // What became of an arm that was tried alone. unknown: it must be prepared, and looked at with its lock.
 enum class tried : std::uint8_t { disabled, not_ready, won, unknown };
+[[nodiscard]] constexpr tried won_if(bool ready) noexcept { return ready ? tried::won : tried::not_ready; }
 
 // What an arm is: something to wait for, and what to do when it has won.
 class select_arm {
@@ -200,7 +201,7 @@ inline tried try_with_lock(wait::waitable& w) noexcept {
   w.lock();
   const bool ready = w.try_locked();
   w.unlock();
-  return ready ? tried::won : tried::not_ready;
+  return won_if(ready);
 }
 
 // An arm that calls f when it has won.

@@ -31,7 +31,7 @@ class WEFT_API permit_operation final : public wait::waitable {
   permit_operation(semaphore_core& s, std::uint64_t permits) noexcept : semaphore_(&s) { entry_.wants = permits; }
 
   bool try_complete() noexcept override;
-  [[nodiscard]] tried try_alone() noexcept { return try_complete() ? tried::won : tried::not_ready; }
+  [[nodiscard]] tried try_alone() noexcept { return won_if(try_complete()); }
   void freeze() noexcept override;
   bool publish(wait::node& n) noexcept override;
   void unpublish(wait::node& n) noexcept override;

@@ -46,8 +46,7 @@ class end_arm final : public select_arm {
   end_arm& operator=(const end_arm&) = delete;
 
   [[nodiscard]] tried try_at_once() noexcept override {
-    if (operation_.task() == nullptr) return tried::disabled;
-    return operation_.try_complete() ? tried::won : tried::not_ready;
+    return operation_.task() == nullptr ? tried::disabled : won_if(operation_.try_complete());
   }
   [[nodiscard]] wait::arm prepare() noexcept override {
     return operation_.task() == nullptr ? wait::arm{} : wait::arm{&operation_, &node_};

@@ -74,7 +74,7 @@ class arrival_arm final : public select_arm {
   [[nodiscard]] tried try_at_once() noexcept override {
     if (!operation_.enabled()) return tried::disabled;
     operation_.aim(from_->seen());
-    return operation_.try_complete() ? tried::won : tried::not_ready;
+    return won_if(operation_.try_complete());
   }
   [[nodiscard]] wait::arm prepare() override {
     if (!operation_.enabled()) return {};
