@@ -78,6 +78,8 @@ struct conflated_t {};
 inline constexpr unlimited_t unlimited{};  // a send never waits
 inline constexpr conflated_t conflated{};  // holds the newest element only; a send never waits, an older one is dropped
 
+// What is sent to `out` arrives at `in`. Every pair of ends is named and ordered like this one, as those see it who use it:
+// oneshot_ends, broadcast_ends, watch_ends and stream::filter_ends too.
 template <class T>
 struct channel_ends {
   writer<T> out;

@@ -44,12 +44,12 @@ TEST(Compose, stages_give_a_stage_that_can_be_used_again) {
     const auto both = st::map(plus_one) | st::map(doubled);
     EXPECT_EQ(all_of(st::count(0, 3) | both), (ints{2, 4, 6}));
     EXPECT_EQ(all_of(st::count(5, 7) | both), (ints{12, 14}));
-    auto [out, result] = weft::make_channel<int>(10);
-    both(st::count(0, 2), std::move(out));
+    auto [sent, result] = weft::make_channel<int>(10);
+    both(st::count(0, 2), std::move(sent));
     EXPECT_EQ(all_of(std::move(result)), (ints{2, 4}));
-    auto [in, filtered] = st::filter<int>(both);
-    EXPECT_TRUE(in.send(20));
-    EXPECT_EQ(filtered.recv(), 42);
+    auto [out, in] = st::filter<int>(both);
+    EXPECT_TRUE(out.send(20));
+    EXPECT_EQ(in.recv(), 42);
   });
 }
 

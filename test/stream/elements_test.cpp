@@ -56,8 +56,8 @@ TEST(Forms, with_a_writer_it_is_spawned_and_gives_a_writer) {
 // req: CSP-12
 TEST(Forms, filter_makes_both_ends_of_a_stage) {
   in_runtimes([] {
-    auto [in, out] = st::filter<int>(st::where(is_even));
-    EXPECT_EQ(through(std::move(in), std::move(out), {1, 2, 3, 4}), (ints{2, 4}));
+    auto [out, in] = st::filter<int>(st::where(is_even));
+    EXPECT_EQ(through(std::move(out), std::move(in), {1, 2, 3, 4}), (ints{2, 4}));
   });
 }
 
@@ -103,13 +103,13 @@ TEST(Elements, take_ends_after_so_many_although_more_would_come) {
 // req: CSP-12
 TEST(Elements, buffer_takes_as_many_as_it_holds_while_nobody_reads) {
   in_runtimes([] {
-    auto [in, out] = st::filter<int>(st::buffer(5));
-    for (int i = 0; i < 5; ++i) EXPECT_TRUE(in.send(i));
-    EXPECT_EQ(in.send_for(5, std::chrono::milliseconds(1)).status(), weft::send_status::timed_out);
-    EXPECT_EQ(out.recv(), 0);
-    EXPECT_TRUE(in.send(5));
-    in.reset();
-    EXPECT_EQ(all_of(std::move(out)), (ints{1, 2, 3, 4, 5}));
+    auto [out, in] = st::filter<int>(st::buffer(5));
+    for (int i = 0; i < 5; ++i) EXPECT_TRUE(out.send(i));
+    EXPECT_EQ(out.send_for(5, std::chrono::milliseconds(1)).status(), weft::send_status::timed_out);
+    EXPECT_EQ(in.recv(), 0);
+    EXPECT_TRUE(out.send(5));
+    out.reset();
+    EXPECT_EQ(all_of(std::move(in)), (ints{1, 2, 3, 4, 5}));
   });
 }
 
@@ -128,15 +128,15 @@ TEST(Elements, tee_copies_what_was_delivered_and_goes_on_without_its_side) {
 // req: CSP-12
 TEST(Elements, latch_gives_the_newest_as_often_as_it_is_asked) {
   in_runtimes([] {
-    auto [in, out] = st::filter<int>(st::latch());
-    for (int i = 0; i < 5; ++i) EXPECT_TRUE(in.send(i));  // nobody reads, and it is never full
-    EXPECT_EQ(out.recv(), 4);
-    EXPECT_EQ(out.recv(), 4);
-    EXPECT_TRUE(in.send(9));
-    EXPECT_EQ(out.recv(), 9);
-    in.reset();
-    EXPECT_EQ(out.recv(), 9);
-    EXPECT_EQ(out.recv(), 9);
+    auto [out, in] = st::filter<int>(st::latch());
+    for (int i = 0; i < 5; ++i) EXPECT_TRUE(out.send(i));  // nobody reads, and it is never full
+    EXPECT_EQ(in.recv(), 4);
+    EXPECT_EQ(in.recv(), 4);
+    EXPECT_TRUE(out.send(9));
+    EXPECT_EQ(in.recv(), 9);
+    out.reset();
+    EXPECT_EQ(in.recv(), 9);
+    EXPECT_EQ(in.recv(), 9);
   });
 }
 

@@ -93,11 +93,11 @@ TEST(Batch, groups_of_a_size_and_the_rest_at_the_end) {
 
 TEST(Batch, a_batch_is_sent_when_its_time_is_up_though_it_is_not_full) {
   in_runtimes([] {
-    auto [in, out] = st::filter<int>(st::batch(100, 2ms));
-    in.send(1);
-    in.send(2);
+    auto [out, in] = st::filter<int>(st::batch(100, 2ms));
+    out.send(1);
+    out.send(2);
     ints all;
-    while (all.size() < 2) std::ranges::copy(*out.recv(), std::back_inserter(all));
+    while (all.size() < 2) std::ranges::copy(*in.recv(), std::back_inserter(all));
     EXPECT_EQ(all, (ints{1, 2}));
   });
 }
@@ -142,20 +142,20 @@ TEST(Quantize, quanta_may_be_a_stream_and_end_it) {
 
 TEST(Debounce, only_the_newest_of_a_burst_comes_out) {
   in_runtimes([] {
-    auto [in, out] = st::filter<int>(st::debounce(1h));
-    for (int i = 0; i < 100; ++i) EXPECT_TRUE(in.send(i));
-    EXPECT_EQ(out.try_recv(), std::nullopt);
-    in.reset();  // the end is quiet enough
-    EXPECT_EQ(all_of(std::move(out)), (ints{99}));
+    auto [out, in] = st::filter<int>(st::debounce(1h));
+    for (int i = 0; i < 100; ++i) EXPECT_TRUE(out.send(i));
+    EXPECT_EQ(in.try_recv(), std::nullopt);
+    out.reset();  // the end is quiet enough
+    EXPECT_EQ(all_of(std::move(in)), (ints{99}));
   });
 }
 
 TEST(Debounce, an_element_comes_out_once_it_was_quiet_for_the_time) {
   in_runtimes([] {
-    auto [in, out] = st::filter<int>(st::debounce(2ms));
+    auto [out, in] = st::filter<int>(st::debounce(2ms));
     const auto from = clock_type::now();
-    in.send(1);
-    EXPECT_EQ(out.recv(), 1);
+    out.send(1);
+    EXPECT_EQ(in.recv(), 1);
     EXPECT_GE(clock_type::now() - from, 2ms);
   });
 }

@@ -125,14 +125,31 @@ TEST(Consumer, an_exception_that_can_be_told_to_nobody_is_an_unhandled_one) {
 // req: CSP-11
 TEST(Filter, both_ends_are_joined_by_it) {
   in_runtimes([] {
-    auto [in, out] = st::filter<int, std::string>([](reader<int>& from, writer<std::string>& to) {
+    auto [out, in] = st::filter<int, std::string>([](reader<int>& from, writer<std::string>& to) {
       for (int v : from) to.send(std::to_string(v));
     });
-    auto feeding = weft::spawn([my_in = std::move(in)]() mutable {
-      for (int i = 0; i < 3; ++i) my_in.send(i);
+    auto feeding = weft::spawn([my_out = std::move(out)]() mutable {
+      for (int i = 0; i < 3; ++i) my_out.send(i);
     });
-    EXPECT_EQ(all_of(std::move(out)), (std::vector<std::string>{"0", "1", "2"}));
+    EXPECT_EQ(all_of(std::move(in)), (std::vector<std::string>{"0", "1", "2"}));
     feeding.join();
+  });
+}
+
+TEST(Filter, its_ends_have_the_names_and_the_order_of_those_of_a_channel) {
+  in_runtimes([] {
+    const auto passes = [](auto ends) {
+      EXPECT_TRUE(ends.out.send(1));
+      EXPECT_EQ(ends.in.recv(), 1);
+      auto [out, in] = std::move(ends);
+      EXPECT_TRUE(out.send(2));
+      EXPECT_EQ(in.recv(), 2);
+    };
+    passes(weft::make_channel<int>(1));
+    passes(st::filter<int>(st::buffer(1)));
+    passes(st::filter<int, int>([](reader<int>& from, writer<int>& to) {
+      for (int v : from) to.send(v);
+    }));
   });
 }
 
@@ -170,14 +187,14 @@ TEST(Filter, why_a_consumer_left_is_told_to_the_producer) {
 TEST(Filter, cancelling_a_stage_closes_both_of_its_ends) {
   in_runtimes([] {
     auto [tell, told] = weft::make_oneshot<weft::task_ref>();
-    auto [in, out] = st::filter<int, int>([my_tell = std::move(tell)](reader<int>& from, writer<int>&) mutable {
+    auto [out, in] = st::filter<int, int>([my_tell = std::move(tell)](reader<int>& from, writer<int>&) mutable {
       my_tell.send(weft::this_task::ref());
       (void)from.recv();
     });
     told.recv()->cancel();
-    EXPECT_THROW((void)out.recv(), weft::task_cancelled);
-    (void)weft::prialt(~in);
-    EXPECT_FALSE(in.send(1));
+    EXPECT_THROW((void)in.recv(), weft::task_cancelled);
+    (void)weft::prialt(~out);
+    EXPECT_FALSE(out.send(1));
   });
 }
 

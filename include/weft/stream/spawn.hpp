@@ -25,11 +25,12 @@
 
 namespace weft::inline v1::stream {
 
-// Both ends of a task in the middle: what goes `in` comes out of `out`, perhaps as something else.
+// The ends on either side of a task in the middle, named as those of a channel: what is sent to `out` arrives at `in`,
+// perhaps as something else.
 template <class T, class U>
 struct filter_ends {
-  writer<T> in;
-  reader<U> out;
+  writer<T> out;
+  reader<U> in;
 };
 
 namespace detail {
@@ -162,10 +163,10 @@ template <channel_element T, class F>
 template <channel_element T, channel_element U, class F>
   requires std::invocable<std::decay_t<F>&, reader<T>&, writer<U>&>
 [[nodiscard]] filter_ends<T, U> filter(F&& f, std::size_t capacity = 0) {
-  auto [in_writer, in] = make_channel<T>(capacity);
-  auto [out, out_reader] = make_channel<U>(capacity);
-  detail::connect("filter", std::move(in), std::move(out), std::decay_t<F>(std::forward<F>(f)));
-  return {std::move(in_writer), std::move(out_reader)};
+  auto [out, from] = make_channel<T>(capacity);
+  auto [to, in] = make_channel<U>(capacity);
+  detail::connect("filter", std::move(from), std::move(to), std::decay_t<F>(std::forward<F>(f)));
+  return {std::move(out), std::move(in)};
 }
 
 }  // namespace weft::inline v1::stream

@@ -214,9 +214,9 @@ template <class A, class In, class B>
 template <channel_element T, class S>
   requires detail::is_stage<S>
 [[nodiscard]] auto filter(S s) {
-  auto [in, from] = make_channel<T>();
-  auto out = std::move(from) | std::move(s);
-  return filter_ends<T, typename decltype(out)::value_type>{std::move(in), std::move(out)};
+  auto [out, from] = make_channel<T>();
+  auto in = std::move(from) | std::move(s);
+  return filter_ends<T, typename decltype(in)::value_type>{std::move(out), std::move(in)};
 }
 // The end of a sink.
 template <channel_element T, class S>
