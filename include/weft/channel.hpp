@@ -286,8 +286,12 @@ class reader : public detail::channel_end<chan::side::reader> {
   // f(T) gets the value; f(std::optional<T>) is also told of the close. Its error is not thrown: see close_error().
   template <class F>
     requires std::invocable<F, T> || std::invocable<F, std::optional<T>>
-  [[nodiscard]] auto on_receive(F f) const {
+  [[nodiscard]] auto on_recv(F f) const {
     return detail::handled_arm(receive_arm<T>(core_or_null()), std::move(f));
+  }
+  template <class F>
+  [[nodiscard, deprecated("its name is on_recv")]] auto on_receive(F f) const {
+    return on_recv(std::move(f));
   }
   template <class F>
     requires std::invocable<F>

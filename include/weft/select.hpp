@@ -4,7 +4,7 @@
 //   auto limit = weft::after(50ms);
 //   switch (weft::alt(in >> v, out << 7, ~other, limit).index()) { case 0: … }
 //
-//   weft::select(in.on_receive([](int got) { … }), limit.on_expire([] { … }));
+//   weft::select(in.on_recv([](int got) { … }), limit.on_expire([] { … }));
 //
 // prialt prefers earlier arms, alt and select are fair: of n arms one that stays ready wins every n-th time or more often. What must not
 // wait for its turn, such as an order to stop, stands first in a prialt. An arm of an empty handle is disabled. The handles and

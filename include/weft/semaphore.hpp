@@ -55,22 +55,28 @@ class WEFT_API permit_operation final : public wait::waitable {
 
 class WEFT_API semaphore {
  public:
-  static constexpr std::size_t max = SIZE_MAX >> 2;
-  explicit semaphore(std::size_t permits);  // usage_error above max
+  [[nodiscard]] static constexpr std::size_t max() noexcept { return SIZE_MAX >> 2; }
+  explicit semaphore(std::size_t permits);  // usage_error above max()
   ~semaphore();
   semaphore(const semaphore&) = delete;
   semaphore& operator=(const semaphore&) = delete;
 
   // Cancellation points, always. All the permits or none.
   void acquire(std::size_t n = 1, std::source_location where = std::source_location::current());
-  [[nodiscard]] bool acquire_until(std::chrono::steady_clock::time_point when, std::size_t n = 1,
-                                   std::source_location where = std::source_location::current());
+  [[nodiscard]] bool try_acquire_until(std::chrono::steady_clock::time_point when, std::size_t n = 1,
+                                       std::source_location where = std::source_location::current());
   template <class Rep, class Period>
-  [[nodiscard]] bool acquire_for(std::chrono::duration<Rep, Period> time, std::size_t n = 1,
-                                 std::source_location where = std::source_location::current()) {
-    return acquire_until(detail::time_after(time), n, where);
+  [[nodiscard]] bool try_acquire_for(std::chrono::duration<Rep, Period> time, std::size_t n = 1,
+                                     std::source_location where = std::source_location::current()) {
+    return try_acquire_until(detail::time_after(time), n, where);
   }
-  // Never cancellation points. try_acquire does not pass those that wait. More than max in all: usage_error.
+  [[nodiscard, deprecated("its name is try_acquire_until")]] bool acquire_until(auto... as) {
+    return try_acquire_until(as...);
+  }
+  [[nodiscard, deprecated("its name is try_acquire_for")]] bool acquire_for(auto... as) {
+    return try_acquire_for(as...);
+  }
+  // Never cancellation points. try_acquire does not pass those that wait. More than max() in all: usage_error.
   [[nodiscard]] bool try_acquire(std::size_t n = 1) noexcept;
   void release(std::size_t n = 1);
   // Was true at some moment of the call.

@@ -62,7 +62,7 @@ bool semaphore_core::give_to_waiters(std::uint64_t n) noexcept {
     return give(n);
   }
   const std::uint64_t before = w / one;
-  if (n > semaphore::max - before) {
+  if (n > semaphore::max() - before) {
     lock_.release();
     return false;
   }
@@ -96,8 +96,8 @@ void acquire(semaphore_core& s, std::uint64_t n, std::source_location where) {
   complete(op, where);
 }
 
-bool acquire_until(semaphore_core& s, std::uint64_t n, std::chrono::steady_clock::time_point when,
-                   std::source_location where) {
+bool try_acquire_until(semaphore_core& s, std::uint64_t n, std::chrono::steady_clock::time_point when,
+                       std::source_location where) {
   pass_suspension_point(where);
   if (s.try_take(n)) return true;
   permit_operation op(s, n);
@@ -112,7 +112,7 @@ using sync::core_in;
 using sync::semaphore_core;
 
 semaphore::semaphore(std::size_t permits) {
-  if (permits > max) detail::throw_usage("a semaphore has at most semaphore::max permits");
+  if (permits > max()) detail::throw_usage("a semaphore has at most semaphore::max() permits");
   ::new (&core_in<semaphore_core>(room_)) semaphore_core(permits);
 }
 semaphore::~semaphore() {
@@ -120,19 +120,20 @@ semaphore::~semaphore() {
                 "a semaphore is destroyed while it is waited for; let it live until every task that uses it has ended");
 }
 void semaphore::acquire(std::size_t n, std::source_location where) {
-  if (n > max) [[unlikely]]
+  if (n > max()) [[unlikely]]
     detail::throw_usage("more permits are wanted than a semaphore can ever have", where);
   sync::acquire(core_in<semaphore_core>(room_), n, where);
 }
-bool semaphore::acquire_until(std::chrono::steady_clock::time_point when, std::size_t n, std::source_location where) {
-  if (n > max) [[unlikely]]
+bool semaphore::try_acquire_until(std::chrono::steady_clock::time_point when, std::size_t n,
+                                  std::source_location where) {
+  if (n > max()) [[unlikely]]
     detail::throw_usage("more permits are wanted than a semaphore can ever have", where);
-  return sync::acquire_until(core_in<semaphore_core>(room_), n, when, where);
+  return sync::try_acquire_until(core_in<semaphore_core>(room_), n, when, where);
 }
 bool semaphore::try_acquire(std::size_t n) noexcept { return core_in<semaphore_core>(room_).try_take(n); }
 void semaphore::release(std::size_t n) {
   if (!core_in<semaphore_core>(room_).give(n)) [[unlikely]]
-    detail::throw_usage("a semaphore is given more than semaphore::max permits");
+    detail::throw_usage("a semaphore is given more than semaphore::max() permits");
 }
 std::size_t semaphore::available() const noexcept { return core_in<const semaphore_core>(room_).permits(); }
 sync::permit_operation semaphore::operation(std::size_t n) noexcept {

@@ -31,11 +31,11 @@ class semaphore_core {
         return true;
     return false;
   }
-  // False: there would be more than semaphore::max.
+  // False: there would be more than semaphore::max().
   [[nodiscard]] bool give(std::uint64_t n) noexcept {
     std::uint64_t w = word_.load(base::relaxed);
     while ((w & waiting) == 0) {
-      if (n > semaphore::max - w / one) return false;
+      if (n > semaphore::max() - w / one) return false;
       // release pairs with the acquire in try_take(). The last touch (P4).
       if (word_.compare_exchange_weak(w, w + n * one, base::order<"semaphore.give">(base::release), base::relaxed))
         return true;
@@ -62,7 +62,7 @@ class semaphore_core {
 
 // Cancellation points.
 void acquire(semaphore_core& s, std::uint64_t n, std::source_location where);
-[[nodiscard]] bool acquire_until(semaphore_core& s, std::uint64_t n, std::chrono::steady_clock::time_point when,
-                                 std::source_location where);
+[[nodiscard]] bool try_acquire_until(semaphore_core& s, std::uint64_t n, std::chrono::steady_clock::time_point when,
+                                     std::source_location where);
 
 }  // namespace weft::inline v1::sync

@@ -179,7 +179,7 @@ TEST(Broadcast, it_is_an_arm_of_a_select) {
       });
       for (int i = 0; i < 50; ++i) {
         int v = -1;
-        EXPECT_TRUE(weft::alt(in >> v, stopped.on_receive([](bool) { ADD_FAILURE(); })).ok());
+        EXPECT_TRUE(weft::alt(in >> v, stopped.on_recv([](bool) { ADD_FAILURE(); })).ok());
         EXPECT_EQ(v, i);
       }
       in.reset();

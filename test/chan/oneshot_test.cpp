@@ -157,7 +157,7 @@ TEST(Oneshot, it_is_an_arm_of_a_select) {
       EXPECT_EQ(v, 3);
       other_out.reset();
       bool told = false;
-      weft::select(other.on_receive([&](std::optional<int> none) { told = !none; }));
+      weft::select(other.on_recv([&](std::optional<int> none) { told = !none; }));
       EXPECT_TRUE(told);
       sending.join();
     });

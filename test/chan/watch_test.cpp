@@ -160,7 +160,7 @@ TEST(Watch, it_is_an_arm_of_a_select) {
       });
       int newest = 0, received = 0;
       for (bool open = true; open;)
-        weft::select(changes.on_receive([&](int v) { newest = v; }), in.on_receive([&](std::optional<int> v) {
+        weft::select(changes.on_recv([&](int v) { newest = v; }), in.on_recv([&](std::optional<int> v) {
           open = v.has_value();
           received += open;
         }));

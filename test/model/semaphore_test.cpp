@@ -154,7 +154,7 @@ MODEL_TEST(semaphore_time_out_against_release) {
   sync::semaphore_core s(0);
   weft::time::wheel w;
   bool got = false;
-  fiber late([&] { got = sync::acquire_until(s, 1, at(begin + 3 * tick), {}); }, &w);
+  fiber late([&] { got = sync::try_acquire_until(s, 1, at(begin + 3 * tick), {}); }, &w);
   fiber giver([&] { release(s, 1); });
   thread([&] { fire(w, begin + 5 * tick); });
   join_all();

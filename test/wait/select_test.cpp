@@ -150,7 +150,7 @@ TEST(Select, otherwise_wins_when_nothing_is_ready_and_only_then) {
     EXPECT_EQ(alt(in >> v, weft::otherwise).index(), 0u);
     EXPECT_EQ(v, 5);
     bool nothing = false;
-    EXPECT_EQ(weft::select(in.on_receive([](int) { FAIL(); }), weft::on_nothing([&] { nothing = true; })).index(), 1u);
+    EXPECT_EQ(weft::select(in.on_recv([](int) { FAIL(); }), weft::on_nothing([&] { nothing = true; })).index(), 1u);
     EXPECT_TRUE(nothing);
     EXPECT_EQ(alt(weft::otherwise).index(), 0u);
     EXPECT_TRUE(nobody_waits(in));
@@ -195,7 +195,7 @@ TEST(Select, a_select_that_could_never_end_is_refused) {
     int v = 0;
     EXPECT_THROW((void)alt(none >> v), weft::usage_error);
     EXPECT_THROW((void)prialt(none >> v, ~none), weft::usage_error);
-    EXPECT_THROW((void)weft::select(none.on_receive([](int) {})), weft::usage_error);
+    EXPECT_THROW((void)weft::select(none.on_recv([](int) {})), weft::usage_error);
     std::vector<weft::select_arm*> empty;
     EXPECT_THROW((void)alt(empty), weft::usage_error);
     std::vector<weft::receive_arm<int>> disabled;
@@ -321,11 +321,11 @@ TEST(Select, a_handler_that_takes_an_optional_is_told_of_the_close_and_one_that_
   out.close();
   std::vector<std::optional<int>> heard;
   const auto listen = [&](std::optional<int> v) { heard.push_back(v); };
-  EXPECT_TRUE(weft::select(in.on_receive(listen)).ok());
-  EXPECT_TRUE(weft::select(in.on_receive([&](auto v) { heard.push_back(v + 10); })).ok());
-  EXPECT_FALSE(weft::select(in.on_receive([&](int) { heard.push_back(99); })).ok());
-  EXPECT_FALSE(weft::select(in.on_receive(listen)).ok());
-  EXPECT_FALSE(weft::select(in.on_receive(std::function<void(const std::optional<int>&)>(listen))).ok());
+  EXPECT_TRUE(weft::select(in.on_recv(listen)).ok());
+  EXPECT_TRUE(weft::select(in.on_recv([&](auto v) { heard.push_back(v + 10); })).ok());
+  EXPECT_FALSE(weft::select(in.on_recv([&](int) { heard.push_back(99); })).ok());
+  EXPECT_FALSE(weft::select(in.on_recv(listen)).ok());
+  EXPECT_FALSE(weft::select(in.on_recv(std::function<void(const std::optional<int>&)>(listen))).ok());
   EXPECT_EQ(heard, (std::vector<std::optional<int>>{1, 12, std::nullopt, std::nullopt}));
 }
 
@@ -335,7 +335,7 @@ TEST(Select, handlers_run_for_the_arm_that_won_only) {
   std::string log;
   auto limit = weft::after(1h);
   const auto step = [&] {
-    return weft::select(in.on_receive([&](std::unique_ptr<int> v) { log += "received " + std::to_string(*v) + ";"; }),
+    return weft::select(in.on_recv([&](std::unique_ptr<int> v) { log += "received " + std::to_string(*v) + ";"; }),
                         out.on_send(std::make_unique<int>(7), [&] { log += "sent;"; }),
                         limit.on_expire([&] { log += "expired;"; }), in.on_death([&] { log += "dead;"; }))
         .index();

@@ -156,7 +156,7 @@ class news_reader : public news_end<chan::side::reader> {
                                             std::source_location where = std::source_location::current()) {
     (void)news();
     std::optional<T> got;
-    auto receiving = on_receive([&](std::optional<T> v) {
+    auto receiving = on_recv([&](std::optional<T> v) {
       if (v)
         got.emplace(std::move(*v));
       else
@@ -183,8 +183,12 @@ class news_reader : public news_end<chan::side::reader> {
   // f(T) gets the value; f(std::optional<T>) is also told of the close.
   template <class F>
     requires std::invocable<F, T> || std::invocable<F, std::optional<T>>
-  [[nodiscard]] auto on_receive(F f) {
+  [[nodiscard]] auto on_recv(F f) {
     return handled_arm(arrival_arm<Reader>(self()), std::move(f));
+  }
+  template <class F>
+  [[nodiscard, deprecated("its name is on_recv")]] auto on_receive(F f) {
+    return on_recv(std::move(f));
   }
 
  protected:

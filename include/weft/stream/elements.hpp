@@ -85,7 +85,7 @@ struct buffer_core : same_type {
         if (!first) return;
         held.push_back(std::move(*first));
       } else if (!ended && held.size() < most) {
-        const selected s = alt(in.on_receive(catcher<T>(got, ended)), out << std::move(held.front()));
+        const selected s = alt(in.on_recv(catcher<T>(got, ended)), out << std::move(held.front()));
         if (s.index() == 0 && s.ok()) held.push_back(std::move(*got));
         if (s.index() == 1 && !s.ok()) return;
         if (s.index() == 1) held.pop_front();
@@ -136,7 +136,7 @@ struct latch_core : same_type {
     if (!newest) return;
     for (bool ended = false; !ended;) {
       std::optional<T> got;
-      const selected s = prialt(in.on_receive(catcher<T>(got, ended)), out << std::as_const(*newest));
+      const selected s = prialt(in.on_recv(catcher<T>(got, ended)), out << std::as_const(*newest));
       if (s.index() == 1 && !s.ok()) return;
       if (got) newest.emplace(std::move(*got));
     }
@@ -158,7 +158,7 @@ struct killswitch_core : same_type {
     for (;;) {
       std::optional<T> got;
       bool ended = false;
-      (void)prialt(~keepalive, ~out, in.on_receive(catcher<T>(got, ended)));
+      (void)prialt(~keepalive, ~out, in.on_recv(catcher<T>(got, ended)));
       if (ended) throw_if_failed(in);
       if (!got || !prialt(~keepalive, out << std::move(*got)).ok()) return;
     }

@@ -36,7 +36,7 @@ struct batch_core {
       timer limit(patience ? weft::detail::time_after(*patience) : timer::clock::time_point::max());
       while (batch.size() < size) {
         const std::size_t won =
-            prialt(~out, in.on_receive(catcher<T>(got, ended)), when(patience.has_value(), limit)).index();
+            prialt(~out, in.on_recv(catcher<T>(got, ended)), when(patience.has_value(), limit)).index();
         if (won == 0) return;
         if (won == 2 || ended) break;
         batch.push_back(std::move(*got));
@@ -127,8 +127,8 @@ struct quantize_core : same_type {
         // With nothing held, an amount is taken early, so that the end of `in` is noticed.
         std::optional<T> amount;
         bool ended = false;
-        const std::size_t won = prialt(~out, quanta.on_receive(catcher<T>(quantum, none)),
-                                       when(held == T(), in.on_receive(catcher<T>(amount, ended))))
+        const std::size_t won = prialt(~out, quanta.on_recv(catcher<T>(quantum, none)),
+                                       when(held == T(), in.on_recv(catcher<T>(amount, ended))))
                                     .index();
         if (ended) throw_if_failed(in);
         if (won == 0 || ended) return {};

@@ -104,8 +104,8 @@ struct parallel_map_core {
       std::optional<result<U>> done;
       bool lost = false;
       const std::size_t won =
-          prialt(~out, results.on_receive(catcher<result<U>>(done, lost)),
-                 when(!ended && !failed && taken - sent < tasks, in.on_receive(catcher<T>(got, ended))))
+          prialt(~out, results.on_recv(catcher<result<U>>(done, lost)),
+                 when(!ended && !failed && taken - sent < tasks, in.on_recv(catcher<T>(got, ended))))
               .index();
       if (won == 0) return;
       if (lost) throw_if_failed(results);

@@ -32,11 +32,11 @@ void run_merge(std::vector<reader<T>>& ins, writer<T>& out) {
   std::optional<T> got;
   bool ended = false;
   auto death = ~out;
-  using receiving = decltype(ins.front().on_receive(catcher<T>(got, ended)));
+  using receiving = decltype(ins.front().on_recv(catcher<T>(got, ended)));
   std::vector<receiving> receives;
   receives.reserve(ins.size());
   std::vector<select_arm*> arms{&death};
-  for (const reader<T>& in : ins) arms.push_back(&receives.emplace_back(in.on_receive(catcher<T>(got, ended))));
+  for (const reader<T>& in : ins) arms.push_back(&receives.emplace_back(in.on_recv(catcher<T>(got, ended))));
   while (arms.size() > 1) {
     got.reset();
     ended = false;
@@ -130,7 +130,7 @@ struct zip_core {
       bool ended[sizeof...(All)] = {};
       while (!(std::get<I>(got).has_value() && ...)) {
         const selected s =
-            prialt(~out, when(!std::get<I>(got), in.on_receive(catcher<All>(std::get<I>(got), ended[I])))...);
+            prialt(~out, when(!std::get<I>(got), in.on_recv(catcher<All>(std::get<I>(got), ended[I])))...);
         if (s.index() == 0) return;
         ((ended[I] ? throw_if_failed(in) : void()), ...);
         if ((ended[I] || ...)) return;

@@ -108,8 +108,8 @@ class fanout_core {
       std::optional<writer<T>> added;
       bool no_more = false;
       bool ended = false;
-      auto adding = more_.on_receive(catcher<writer<T>>(added, no_more));
-      auto receiving = in.on_receive(catcher<T>(got, ended));
+      auto adding = more_.on_recv(catcher<writer<T>>(added, no_more));
+      auto receiving = in.on_recv(catcher<T>(got, ended));
       std::vector<death_arm> deaths;
       deaths.reserve(outs_.size());
       std::vector<select_arm*> arms{&adding};

@@ -66,7 +66,7 @@ template <class T, class U>
 [[nodiscard]] std::optional<T> next(reader<T>& in, const writer<U>& out) {
   std::optional<T> got;
   bool ended = false;
-  (void)prialt(~out, in.on_receive(catcher<T>(got, ended)));
+  (void)prialt(~out, in.on_recv(catcher<T>(got, ended)));
   if (ended) throw_if_failed(in);
   return got;
 }

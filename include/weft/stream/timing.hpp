@@ -22,7 +22,7 @@ struct debounce_core : same_type {
       if (!newest) return;
       for (bool loud = true; loud && !ended;) {
         std::optional<T> got;
-        const std::size_t won = prialt(~out, in.on_receive(catcher<T>(got, ended)), after(quiet)).index();
+        const std::size_t won = prialt(~out, in.on_recv(catcher<T>(got, ended)), after(quiet)).index();
         if (won == 0) return;
         if (got) newest.emplace(std::move(*got));
         loud = won == 1;
