@@ -17,7 +17,7 @@
 
 namespace weft::inline v1 {
 
-namespace sync {
+namespace locks {
 
 // What a barrier counts, under its signal's lock.
 class WEFT_API barrier_room {
@@ -40,7 +40,7 @@ class WEFT_API barrier_room {
   std::size_t missing_;  // in this one
 };
 
-}  // namespace sync
+}  // namespace locks
 
 struct no_completion {
   void operator()() const noexcept {}
@@ -61,7 +61,7 @@ class barrier {
   // drop out again: it would count twice.
   void arrive_and_wait(std::source_location where = std::source_location::current()) {
     if (this_task::running()) this_task::check();
-    const sync::barrier_room::arrival mine = room_.arrive(false, where);
+    const locks::barrier_room::arrival mine = room_.arrive(false, where);
     if (mine.last)
       complete();
     else
@@ -83,7 +83,7 @@ class barrier {
     room_.complete_round();
   }
 
-  sync::barrier_room room_;
+  locks::barrier_room room_;
   [[no_unique_address]] Completion completion_;
 };
 

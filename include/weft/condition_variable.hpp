@@ -83,7 +83,7 @@ class WEFT_API condition_variable {
   void wait_with(mutex& m, std::source_location where);
   [[nodiscard]] bool wait_with(mutex& m, std::chrono::steady_clock::time_point when, std::source_location where);
 
-  sync::room<2> room_;
+  locks::room<2> room_;
 };
 
 }  // namespace weft::inline v1

@@ -25,11 +25,11 @@ class event_base {
 
   // Cancellation points, always.
   void wait(std::source_location where = std::source_location::current()) {
-    sync::wait_for(signal_.core(), {.takes = Takes}, "event", where);
+    locks::wait_for(signal_.core(), {.takes = Takes}, "event", where);
   }
   [[nodiscard]] bool wait_until(std::chrono::steady_clock::time_point when,
                                 std::source_location where = std::source_location::current()) {
-    return sync::wait_until(signal_.core(), {.takes = Takes}, "event", when, where);
+    return locks::wait_until(signal_.core(), {.takes = Takes}, "event", when, where);
   }
   template <class Rep, class Period>
   [[nodiscard]] bool wait_for(std::chrono::duration<Rep, Period> time,
@@ -39,16 +39,16 @@ class event_base {
   // Never.
   void set() noexcept {
     if constexpr (Takes)
-      sync::set_for_one(signal_.core());
+      locks::set_for_one(signal_.core());
     else
-      sync::set_for_all(signal_.core());
+      locks::set_for_all(signal_.core());
   }
-  void reset() noexcept { sync::reset(signal_.core()); }
-  [[nodiscard]] bool is_set() noexcept { return sync::is_set(signal_.core()); }
+  void reset() noexcept { locks::reset(signal_.core()); }
+  [[nodiscard]] bool is_set() noexcept { return locks::is_set(signal_.core()); }
 
   // Arms of a select: the one that wins has waited.
   [[nodiscard]] auto on_set() {
-    return sync_arm(sync::signal_operation(signal_.core(), sync::until_set{.takes = Takes}, "event"));
+    return sync_arm(locks::signal_operation(signal_.core(), locks::until_set{.takes = Takes}, "event"));
   }
   template <std::invocable F>
   [[nodiscard]] auto on_set(F f) {
@@ -56,7 +56,7 @@ class event_base {
   }
 
  private:
-  sync::signal_room signal_;
+  locks::signal_room signal_;
 };
 
 }  // namespace detail

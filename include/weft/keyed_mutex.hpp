@@ -18,7 +18,7 @@
 
 namespace weft::inline v1 {
 
-namespace sync {
+namespace locks {
 
 // A key in use. `users`: those who hold it, wait for it, or are about to. Under the table's lock.
 struct WEFT_API key_entry {
@@ -28,11 +28,11 @@ struct WEFT_API key_entry {
   std::size_t users = 0;
 };
 
-}  // namespace sync
+}  // namespace locks
 
 template <class Key, class Hash = std::hash<Key>, class Equal = std::equal_to<Key>>
 class keyed_mutex {
-  using table = std::unordered_map<Key, sync::key_entry, Hash, Equal>;
+  using table = std::unordered_map<Key, locks::key_entry, Hash, Equal>;
   using place = typename table::value_type;  // stays where it is when the table grows
 
  public:

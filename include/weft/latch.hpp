@@ -16,15 +16,15 @@ class WEFT_API latch {
 
   // Never cancellation points. Below zero: usage_error.
   void count_down(std::size_t n = 1);
-  [[nodiscard]] bool try_wait() noexcept { return sync::is_set(signal_.core()); }
+  [[nodiscard]] bool try_wait() noexcept { return locks::is_set(signal_.core()); }
   // Cancellation points, always. A task that is cancelled before it arrives has not counted down; one that is cancelled while it
   // waits has.
   void wait(std::source_location where = std::source_location::current()) {
-    sync::wait_for(signal_.core(), sync::until_set{}, "latch", where);
+    locks::wait_for(signal_.core(), locks::until_set{}, "latch", where);
   }
   [[nodiscard]] bool wait_until(std::chrono::steady_clock::time_point when,
                                 std::source_location where = std::source_location::current()) {
-    return sync::wait_until(signal_.core(), sync::until_set{}, "latch", when, where);
+    return locks::wait_until(signal_.core(), locks::until_set{}, "latch", when, where);
   }
   template <class Rep, class Period>
   [[nodiscard]] bool wait_for(std::chrono::duration<Rep, Period> time,
@@ -34,8 +34,8 @@ class WEFT_API latch {
   void arrive_and_wait(std::size_t n = 1, std::source_location where = std::source_location::current());
 
  private:
-  sync::room<1> count_;
-  sync::signal_room signal_;
+  locks::room<1> count_;
+  locks::signal_room signal_;
 };
 
 }  // namespace weft::inline v1

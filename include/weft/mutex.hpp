@@ -49,7 +49,7 @@ class WEFT_API mutex {
  private:
   friend class condition_variable;
   friend void detail::lock_uninterrupted(mutex& m, std::source_location where) noexcept;
-  sync::room<3> room_;
+  locks::room<3> room_;
 };
 
 }  // namespace weft::inline v1

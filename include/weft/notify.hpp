@@ -20,11 +20,11 @@ class notify {
 
   // Cancellation points, always.
   void wait(std::source_location where = std::source_location::current()) {
-    sync::wait_for(signal_.core(), {.takes = true}, "notify", where);
+    locks::wait_for(signal_.core(), {.takes = true}, "notify", where);
   }
   [[nodiscard]] bool wait_until(std::chrono::steady_clock::time_point when,
                                 std::source_location where = std::source_location::current()) {
-    return sync::wait_until(signal_.core(), {.takes = true}, "notify", when, where);
+    return locks::wait_until(signal_.core(), {.takes = true}, "notify", when, where);
   }
   template <class Rep, class Period>
   [[nodiscard]] bool wait_for(std::chrono::duration<Rep, Period> time,
@@ -32,13 +32,13 @@ class notify {
     return wait_until(detail::time_after(time), where);
   }
   // Never. Ends the longest wait; if nobody waits, the next wait ends at once: one is remembered, not a number of them.
-  void notify_one() noexcept { sync::set_for_one(signal_.core()); }
+  void notify_one() noexcept { locks::set_for_one(signal_.core()); }
   // Ends the waits there are; nothing is remembered.
-  void notify_all() noexcept { sync::wake_present(signal_.core()); }
+  void notify_all() noexcept { locks::wake_present(signal_.core()); }
 
   // Arms of a select: the one that wins was notified.
   [[nodiscard]] auto on_notify() {
-    return detail::sync_arm(sync::signal_operation(signal_.core(), sync::until_set{.takes = true}, "notify"));
+    return detail::sync_arm(locks::signal_operation(signal_.core(), locks::until_set{.takes = true}, "notify"));
   }
   template <std::invocable F>
   [[nodiscard]] auto on_notify(F f) {
@@ -46,7 +46,7 @@ class notify {
   }
 
  private:
-  sync::signal_room signal_;
+  locks::signal_room signal_;
 };
 
 }  // namespace weft::inline v1

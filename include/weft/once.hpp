@@ -32,7 +32,7 @@ class WEFT_API once_flag {
   [[nodiscard]] bool begin(std::source_location where);
   void end(bool done) noexcept;
 
-  sync::room<1> done_;
+  locks::room<1> done_;
   mutex doing_;
 };
 

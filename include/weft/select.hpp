@@ -41,7 +41,7 @@ class select_arm {
   // Before anything is prepared: completes if it is ready.
   [[nodiscard]] virtual tried try_at_once() { return tried::unknown; }
   // Called once before each wait; `what` is nullptr if the arm is disabled.
-  [[nodiscard]] virtual wait::arm prepare() = 0;
+  [[nodiscard]] virtual waits::arm prepare() = 0;
   // This one wins when no other is ready (`otherwise`).
   [[nodiscard]] virtual bool wins_otherwise() const noexcept { return false; }
   // This arm has won. False: by a close or a death, not by a value or a timer.
@@ -70,7 +70,7 @@ class selected {
 // The arm that wins when no other is ready: the select then does not wait.
 class otherwise_arm final : public select_arm {
  public:
-  [[nodiscard]] wait::arm prepare() noexcept override { return {}; }
+  [[nodiscard]] waits::arm prepare() noexcept override { return {}; }
   [[nodiscard]] tried try_at_once() noexcept override { return tried::disabled; }
   [[nodiscard]] bool wins_otherwise() const noexcept override { return true; }
   [[nodiscard]] bool complete() noexcept override { return true; }
@@ -93,11 +93,11 @@ concept arm_range = std::ranges::sized_range<Range> && !arm<Range> &&
 // Tries arm after arm, each alone. True: the look is over, with a winner or because the rest must not be tried.
 class first_look {
  public:
-  explicit first_look(wait::reach how_far) noexcept : how_far_(how_far) {}
+  explicit first_look(waits::reach how_far) noexcept : how_far_(how_far) {}
   [[nodiscard]] bool is_over(std::size_t i, tried t) noexcept {
     switch (t) {
       case tried::disabled: return false;
-      case tried::not_ready: return how_far_ == wait::reach::first;
+      case tried::not_ready: return how_far_ == waits::reach::first;
       case tried::won: winner_ = i; break;
       case tried::unknown: break;  // whoever comes after it must not be preferred
     }
@@ -106,8 +106,8 @@ class first_look {
   [[nodiscard]] std::size_t winner() const noexcept { return winner_; }
 
  private:
-  wait::reach how_far_;
-  std::size_t winner_ = wait::nothing_ready;
+  waits::reach how_far_;
+  std::size_t winner_ = waits::nothing_ready;
 };
 
 // The arms of one select.
@@ -116,19 +116,19 @@ class arm_pack {
  public:
   explicit arm_pack(Arms&... arms) noexcept : arms_(arms...) {}
 
-  [[nodiscard]] std::size_t short_look(wait::glance look) {
+  [[nodiscard]] std::size_t short_look(waits::glance look) {
     return look_around(look, std::index_sequence_for<Arms...>());
   }
-  [[gnu::noinline]] std::size_t long_look(wait::preference p, wait::glance look, std::source_location where) {
+  [[gnu::noinline]] std::size_t long_look(waits::preference p, waits::glance look, std::source_location where) {
     const bool or_nothing = std::apply([](auto&... a) { return (a.wins_otherwise() || ...); }, arms_);
-    const std::array<wait::arm, sizeof...(Arms)> prepared =
-        std::apply([](auto&... a) { return std::array<wait::arm, sizeof...(Arms)>{a.prepare()...}; }, arms_);
-    return wait::select_with_locks(prepared, p, look.start, or_nothing, where);
+    const std::array<waits::arm, sizeof...(Arms)> prepared =
+        std::apply([](auto&... a) { return std::array<waits::arm, sizeof...(Arms)>{a.prepare()...}; }, arms_);
+    return waits::select_with_locks(prepared, p, look.start, or_nothing, where);
   }
 
  private:
   template <std::size_t... Index>
-  std::size_t look_around(wait::glance look, std::index_sequence<Index...>) {
+  std::size_t look_around(waits::glance look, std::index_sequence<Index...>) {
     first_look seen(look.how_far);
     (void)(((Index >= look.start && seen.is_over(Index, std::get<Index>(arms_).try_at_once())) || ...) ||
            ((Index < look.start && seen.is_over(Index, std::get<Index>(arms_).try_at_once())) || ...));
@@ -138,19 +138,19 @@ class arm_pack {
   std::tuple<Arms&...> arms_;
 };
 
-template <wait::preference P, class... Arms>
+template <waits::preference P, class... Arms>
 selected select_among(std::source_location where, Arms&... arms) {
   arm_pack<Arms...> pack(arms...);
-  const wait::glance look = wait::begin_select(sizeof...(Arms), P);
-  std::size_t winner = wait::nothing_ready;
-  if (look.how_far != wait::reach::nowhere) [[likely]]
+  const waits::glance look = waits::begin_select(sizeof...(Arms), P);
+  std::size_t winner = waits::nothing_ready;
+  if (look.how_far != waits::reach::nowhere) [[likely]]
     winner = pack.short_look(look);
-  if (winner == wait::nothing_ready) winner = pack.long_look(P, look, where);
+  if (winner == waits::nothing_ready) winner = pack.long_look(P, look, where);
   std::size_t i = 0, index = 0;
   bool ok = false;
   bool told = false;
   const auto complete = [&](auto& a) {
-    if (!told && (winner == wait::nothing_ready ? a.wins_otherwise() : i == winner)) {
+    if (!told && (winner == waits::nothing_ready ? a.wins_otherwise() : i == winner)) {
       told = true;
       index = i;
       ok = a.complete();
@@ -169,35 +169,35 @@ select_arm& as_arm(Arm& a) {
     return a;
 }
 
-inline std::size_t short_look(std::span<select_arm* const> arms, wait::glance look) {
+inline std::size_t short_look(std::span<select_arm* const> arms, waits::glance look) {
   first_look seen(look.how_far);
   for (std::size_t n = 0; n < arms.size(); ++n)
     if (const std::size_t i = (look.start + n) % arms.size(); seen.is_over(i, arms[i]->try_at_once())) break;
   return seen.winner();
 }
 
-template <wait::preference P, arm_range Range>
+template <waits::preference P, arm_range Range>
 selected select_in(std::source_location where, Range& arms) {
   std::vector<select_arm*> all;
   all.reserve(std::ranges::size(arms));
   for (auto& a : arms) all.push_back(&as_arm(a));
-  const wait::glance look = wait::begin_select(all.size(), P);
-  std::size_t winner = wait::nothing_ready;
-  if (look.how_far != wait::reach::nowhere) [[likely]]
+  const waits::glance look = waits::begin_select(all.size(), P);
+  std::size_t winner = waits::nothing_ready;
+  if (look.how_far != waits::reach::nowhere) [[likely]]
     winner = short_look(all, look);
-  if (winner == wait::nothing_ready) {
-    std::vector<wait::arm> table;
+  if (winner == waits::nothing_ready) {
+    std::vector<waits::arm> table;
     table.reserve(all.size());
     for (select_arm* a : all) table.push_back(a->prepare());
     const auto nothing = std::ranges::find_if(all, &select_arm::wins_otherwise);
-    winner = wait::select_with_locks(table, P, look.start, nothing != all.end(), where);
-    if (winner == wait::nothing_ready) winner = static_cast<std::size_t>(nothing - all.begin());
+    winner = waits::select_with_locks(table, P, look.start, nothing != all.end(), where);
+    if (winner == waits::nothing_ready) winner = static_cast<std::size_t>(nothing - all.begin());
   }
   return {winner, all[winner]->complete()};
 }
 
 // For arms of which nothing is left to be settled.
-inline tried try_with_lock(wait::waitable& w) noexcept {
+inline tried try_with_lock(waits::waitable& w) noexcept {
   w.lock();
   const bool ready = w.try_locked();
   w.unlock();
@@ -209,7 +209,7 @@ template <class Arm, class F>
 class handled_arm final : public select_arm {
  public:
   handled_arm(Arm a, F f) : arm_(std::move(a)), f_(std::move(f)) {}
-  [[nodiscard]] wait::arm prepare() override { return arm_.prepare(); }
+  [[nodiscard]] waits::arm prepare() override { return arm_.prepare(); }
   [[nodiscard]] tried try_at_once() override { return arm_.try_at_once(); }
   [[nodiscard]] bool wins_otherwise() const noexcept override { return arm_.wins_otherwise(); }
   [[nodiscard]] bool complete() override {
@@ -229,7 +229,7 @@ class referring_arm final : public select_arm {
  public:
   explicit referring_arm(Arm& a) noexcept : arm_(&a) {}
   [[nodiscard]] tried try_at_once() override { return arm_->try_at_once(); }
-  [[nodiscard]] wait::arm prepare() override { return arm_->prepare(); }
+  [[nodiscard]] waits::arm prepare() override { return arm_->prepare(); }
   [[nodiscard]] bool complete() override { return arm_->complete(); }
   template <class F>
   void tell(F& f, bool) {
@@ -244,7 +244,7 @@ template <class Arm>
 class conditional_arm final : public select_arm {
  public:
   conditional_arm(bool enabled, Arm a) : arm_(std::move(a)), enabled_(enabled) {}
-  [[nodiscard]] wait::arm prepare() override { return enabled_ ? arm_.prepare() : wait::arm{}; }
+  [[nodiscard]] waits::arm prepare() override { return enabled_ ? arm_.prepare() : waits::arm{}; }
   [[nodiscard]] tried try_at_once() override { return enabled_ ? arm_.try_at_once() : tried::disabled; }
   [[nodiscard]] bool wins_otherwise() const noexcept override { return enabled_ && arm_.wins_otherwise(); }
   [[nodiscard]] bool complete() override { return arm_.complete(); }
@@ -257,7 +257,7 @@ class conditional_arm final : public select_arm {
 template <class... Arms>
 concept arms = (sizeof...(Arms) > 0) && ((arm<Arms> && ...) || (sizeof...(Arms) == 1 && (arm_range<Arms> && ...)));
 
-template <wait::preference P, class... Arms>
+template <waits::preference P, class... Arms>
 selected select_call(std::source_location where, Arms&... arms) {
   if constexpr ((arm_range<Arms> && ...))
     return select_in<P>(where, arms...);
@@ -285,7 +285,7 @@ template <class... Arms>
 class prialt : public selected {
  public:
   explicit prialt(Arms&&... arms, std::source_location where = std::source_location::current())
-      : selected(detail::select_call<wait::preference::in_order>(where, arms...)) {}
+      : selected(detail::select_call<waits::preference::in_order>(where, arms...)) {}
 };
 template <class... Arms>
   requires detail::arms<Arms...>
@@ -295,7 +295,7 @@ template <class... Arms>
 class alt : public selected {
  public:
   explicit alt(Arms&&... arms, std::source_location where = std::source_location::current())
-      : selected(detail::select_call<wait::preference::fair>(where, arms...)) {}
+      : selected(detail::select_call<waits::preference::fair>(where, arms...)) {}
 };
 template <class... Arms>
   requires detail::arms<Arms...>
@@ -305,7 +305,7 @@ template <class... Arms>
 class select : public selected {
  public:
   explicit select(Arms&&... arms, std::source_location where = std::source_location::current())
-      : selected(detail::select_call<wait::preference::fair>(where, arms...)) {}
+      : selected(detail::select_call<waits::preference::fair>(where, arms...)) {}
 };
 template <class... Arms>
   requires detail::arms<Arms...>

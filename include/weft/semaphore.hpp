@@ -21,37 +21,37 @@ namespace weft::inline v1 {
 
 class semaphore;
 
-namespace sync {
+namespace locks {
 
 class semaphore_core;
 
 // A wait for permits, alone or as an arm; movable while it does not wait.
-class WEFT_API permit_operation final : public wait::waitable {
+class WEFT_API permit_operation final : public waits::waitable {
  public:
   permit_operation(semaphore_core& s, std::uint64_t permits) noexcept : semaphore_(&s) { entry_.wants = permits; }
 
   bool try_complete() noexcept override;
   [[nodiscard]] tried try_alone() noexcept { return won_if(try_complete()); }
   void freeze() noexcept override;
-  bool publish(wait::node& n) noexcept override;
-  void unpublish(wait::node& n) noexcept override;
+  bool publish(waits::node& n) noexcept override;
+  void unpublish(waits::node& n) noexcept override;
   void lock() noexcept override;
   void unlock() noexcept override;
   [[nodiscard]] base::lock* own_lock() noexcept override;
   [[nodiscard]] const char* reason() const noexcept override { return "semaphore"; }
   [[nodiscard]] const void* object() const noexcept override { return semaphore_; }
-  [[nodiscard]] wait::node& node() noexcept { return entry_; }
+  [[nodiscard]] waits::node& node() noexcept { return entry_; }
 
  private:
   friend semaphore_core;
-  struct request : wait::node {
+  struct request : waits::node {
     std::uint64_t wants = 0;
   };
   semaphore_core* semaphore_;
   request entry_;
 };
 
-}  // namespace sync
+}  // namespace locks
 
 class WEFT_API semaphore {
  public:
@@ -94,8 +94,8 @@ class WEFT_API semaphore {
   }
 
  private:
-  [[nodiscard]] sync::permit_operation operation(std::size_t n) noexcept;
-  sync::room<3> room_;
+  [[nodiscard]] locks::permit_operation operation(std::size_t n) noexcept;
+  locks::room<3> room_;
 };
 
 }  // namespace weft::inline v1

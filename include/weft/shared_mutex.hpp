@@ -43,7 +43,7 @@ class WEFT_API shared_mutex {
   void unlock_shared() noexcept;
 
  private:
-  sync::room<5> room_;
+  locks::room<5> room_;
 };
 
 }  // namespace weft::inline v1

@@ -31,7 +31,7 @@ class timer final : public select_arm {
   }
   // A cancellation point.
   void wait(std::source_location where = std::source_location::current()) {
-    (void)detail::select_call<wait::preference::in_order>(where, *this);
+    (void)detail::select_call<waits::preference::in_order>(where, *this);
   }
   template <class F>
     requires std::invocable<F>
@@ -40,11 +40,11 @@ class timer final : public select_arm {
   }
 
   [[nodiscard]] tried try_at_once() noexcept override { return won_if(operation_.try_complete()); }
-  [[nodiscard]] wait::arm prepare() noexcept override { return {&operation_, &operation_.node()}; }
+  [[nodiscard]] waits::arm prepare() noexcept override { return {&operation_, &operation_.node()}; }
   [[nodiscard]] bool complete() noexcept override { return true; }
 
  private:
-  time::timer_operation operation_;
+  timing::timer_operation operation_;
 };
 
 // A timer that expires after that long.
@@ -69,7 +69,7 @@ class ticker final : public select_arm {
   [[nodiscard]] std::uint64_t missed() const noexcept { return missed_; }  // by the last tick
   // A cancellation point.
   void wait(std::source_location where = std::source_location::current()) {
-    (void)detail::select_call<wait::preference::in_order>(where, *this);
+    (void)detail::select_call<waits::preference::in_order>(where, *this);
   }
   template <class F>
     requires std::invocable<F>
@@ -78,7 +78,7 @@ class ticker final : public select_arm {
   }
 
   [[nodiscard]] tried try_at_once() noexcept override { return won_if(operation_.try_complete()); }
-  [[nodiscard]] wait::arm prepare() noexcept override { return {&operation_, &operation_.node()}; }
+  [[nodiscard]] waits::arm prepare() noexcept override { return {&operation_, &operation_.node()}; }
   [[nodiscard]] bool complete() noexcept override {
     const auto late = (clock::now().time_since_epoch() - clock::duration(operation_.deadline())) / period_;
     missed_ = late > 0 ? static_cast<std::uint64_t>(late) : 0;
@@ -87,7 +87,7 @@ class ticker final : public select_arm {
   }
 
  private:
-  time::timer_operation operation_;
+  timing::timer_operation operation_;
   clock::duration period_;
   std::uint64_t missed_ = 0;
 };

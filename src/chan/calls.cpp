@@ -14,7 +14,7 @@ template <side Side>
 class single_wait {
  public:
   single_wait(core& c, void* slot) noexcept : channel_(c) { entry_.slot = slot; }
-  bool publish(wait::node& n) noexcept {
+  bool publish(waits::node& n) noexcept {
     if (channel_.expect_wait(Side)) {
       pending_ = attempt_on(channel_, n.who);
       if (pending_.how != status::would_block) {
@@ -25,7 +25,7 @@ class single_wait {
     channel_.publish(Side, entry_);
     return true;
   }
-  void unpublish(wait::node&) noexcept { channel_.unpublish(Side, entry_); }
+  void unpublish(waits::node&) noexcept { channel_.unpublish(Side, entry_); }
   void lock() noexcept { channel_.lock(); }
   void unlock() noexcept { channel_.unlock(); }
   [[nodiscard]] base::lock& own_lock() noexcept { return channel_.own_lock(); }
@@ -55,14 +55,14 @@ class single_wait {
 template <class Operation, side Side>
 [[gnu::always_inline]] inline status park(sched::worker& on, core& c, void* slot, std::source_location where) {
   task::record& self = *on.current();
-  wait::check_may_suspend(1, where);
-  wait::note_site(self, Side == side::writer ? "send" : "receive", &c, where);
+  waits::check_may_suspend(1, where);
+  waits::note_site(self, Side == side::writer ? "send" : "receive", &c, where);
   single_wait<Side> w(c, slot);
-  switch (wait::detail::park_locked(on, self, w, w.waiting(), self.shields == 0 && !on.is_unwinding())) {
-    case wait::detail::round::settle: return w.settle();
-    case wait::detail::round::completed: return w.waiting().result;
-    case wait::detail::round::cancelled: wait::throw_cancelled();
-    case wait::detail::round::again: break;
+  switch (waits::detail::park_locked(on, self, w, w.waiting(), self.shields == 0 && !on.is_unwinding())) {
+    case waits::detail::round::settle: return w.settle();
+    case waits::detail::round::completed: return w.waiting().result;
+    case waits::detail::round::cancelled: waits::throw_cancelled();
+    case waits::detail::round::again: break;
   }
   return complete_slowly<Operation>(c, slot, w.waiting().admitted, where);
 }
@@ -113,17 +113,17 @@ template <side Side>
 }  // namespace
 
 status send_buffered(core& c, void* slot, std::source_location where) {
-  sched::worker* on = wait::undisturbed();
+  sched::worker* on = waits::undisturbed();
   return on != nullptr ? send_locked(on, c, slot, where) : complete_slowly<send_operation>(c, slot, false, where);
 }
 status receive_buffered(core& c, void* slot, std::source_location where) {
-  sched::worker* on = wait::undisturbed();
+  sched::worker* on = waits::undisturbed();
   return on != nullptr ? receive_locked(on, c, slot, where) : complete_slowly<receive_operation>(c, slot, false, where);
 }
 
 status send(core& c, void* slot, std::source_location where) {
   if (!c.has_fast_path()) return send_without_ring(c, slot, where);
-  sched::worker* on = wait::undisturbed();
+  sched::worker* on = waits::undisturbed();
   if (on == nullptr) [[unlikely]]
     return complete_slowly<send_operation>(c, slot, false, where);
   if (c.fast_path().try_send(*static_cast<const words*>(slot))) return status::done;
@@ -132,7 +132,7 @@ status send(core& c, void* slot, std::source_location where) {
 
 status receive(core& c, void* slot, std::source_location where) {
   if (!c.has_fast_path()) return receive_without_ring(c, slot, where);
-  sched::worker* on = wait::undisturbed();
+  sched::worker* on = waits::undisturbed();
   if (on == nullptr) [[unlikely]]
     return complete_slowly<receive_operation>(c, slot, false, where);
   if (c.fast_path().try_receive(*static_cast<words*>(slot))) return status::done;

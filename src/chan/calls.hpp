@@ -21,8 +21,8 @@ template <class Operation>
 [[gnu::noinline]] status complete_slowly(core& c, void* slot, bool admitted, std::source_location where) {
   Operation op(&c);
   op.aim(slot, admitted);
-  if (wait::fiber_wait(op, op.node(), {.interruptible = true, .where = where}) == wait::outcome::cancelled)
-    wait::throw_cancelled();
+  if (waits::fiber_wait(op, op.node(), {.interruptible = true, .where = where}) == waits::outcome::cancelled)
+    waits::throw_cancelled();
   return op.result();
 }
 

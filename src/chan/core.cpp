@@ -29,11 +29,11 @@ core::core(const element& e, kind k, std::size_t capacity, bool lock_free) : ele
 
 entry* core::claim_other(side s, const task::parkable& self) noexcept {
   waiter_list& list = waiters_[index(s)];
-  for (wait::node* n = list.first(); n != nullptr;) {
-    wait::node* candidate = std::exchange(n, n->next);
+  for (waits::node* n = list.first(); n != nullptr;) {
+    waits::node* candidate = std::exchange(n, n->next);
     if (candidate->who == &self) continue;  // its claim would be refused (PARKING): spares the detour
     list.remove(*candidate);
-    if (wait::claim(*candidate, wake_reason::data)) return static_cast<entry*>(candidate);
+    if (waits::claim(*candidate, wake_reason::data)) return static_cast<entry*>(candidate);
   }
   return nullptr;
 }
@@ -73,15 +73,15 @@ entry* core::refill(const task::parkable* self) noexcept {
 void core::tell_to_retry(entry& peer) noexcept {
   peer.admitted = true;
   peer.who->wake_value = task::wake_value(wake_reason::none, 0);
-  wait::resume(*peer.who);
+  waits::resume(*peer.who);
 }
 
 // ---- close ---------------------------------------------------------------------------------------------------------
 
-void core::claim_all(waiter_list& list, wait::node*& woken) noexcept {
-  while (wait::node* n = list.first()) {
+void core::claim_all(waiter_list& list, waits::node*& woken) noexcept {
+  while (waits::node* n = list.first()) {
     list.remove(*n);
-    if (!wait::claim(*n, wake_reason::data)) continue;
+    if (!waits::claim(*n, wake_reason::data)) continue;
     static_cast<entry*>(n)->result = status::closed;
     n->next = woken;
     woken = n;
@@ -89,7 +89,7 @@ void core::claim_all(waiter_list& list, wait::node*& woken) noexcept {
 }
 
 void core::close(side by, std::exception_ptr why) noexcept {
-  wait::node* woken = nullptr;
+  waits::node* woken = nullptr;
   std::unique_ptr<buffer> dropped;
   lock();
   if (why != nullptr && errors_[index(by)] == nullptr && !(by == side::writer ? is_closed() : abandoned_))
@@ -113,8 +113,8 @@ void core::close(side by, std::exception_ptr why) noexcept {
   WEFT_LOG(channel, "channel %p is closed by its %s", static_cast<void*>(this),
            by == side::writer ? "writer" : "reader");
   while (woken != nullptr) {
-    wait::node* next = woken->next;  // the node is its owner's as soon as it runs
-    wait::resume(*woken->who);
+    waits::node* next = woken->next;  // the node is its owner's as soon as it runs
+    waits::resume(*woken->who);
     woken = next;
   }
 }
@@ -147,8 +147,8 @@ counts core::count() noexcept {
   c.received = handed_over_ + (fast_ != nullptr ? fast_->received() : taken_);
   c.sent = handed_over_ + (fast_ != nullptr ? fast_->sent() : buffered_);
   c.size = buffer_ != nullptr ? buffer_->size() : 0;
-  for (const wait::node* n = waiters_[index(side::writer)].first(); n != nullptr; n = n->next) ++c.waiting_senders;
-  for (const wait::node* n = waiters_[index(side::reader)].first(); n != nullptr; n = n->next) ++c.waiting_receivers;
+  for (const waits::node* n = waiters_[index(side::writer)].first(); n != nullptr; n = n->next) ++c.waiting_senders;
+  for (const waits::node* n = waiters_[index(side::reader)].first(); n != nullptr; n = n->next) ++c.waiting_receivers;
   return c;
 }
 

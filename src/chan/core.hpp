@@ -27,33 +27,33 @@ class waiter_list {
  public:
   // relaxed: a hint without the lock; under it, the lock orders.
   [[nodiscard]] bool empty() const noexcept { return first() == nullptr; }
-  [[nodiscard]] wait::node* first() const noexcept { return head_.load(base::relaxed); }
-  void append(wait::node& n) noexcept {
+  [[nodiscard]] waits::node* first() const noexcept { return head_.load(base::relaxed); }
+  void append(waits::node& n) noexcept {
     n.linked = true;
     n.next = nullptr;
     append_new(n);
   }
   // The node was made as linked (wait/node.hpp).
-  void append_new(wait::node& n) noexcept {
-    wait::node* head = first();
-    wait::link_new(head, n);
+  void append_new(waits::node& n) noexcept {
+    waits::node* head = first();
+    waits::link_new(head, n);
     head_.store(head, base::relaxed);
   }
-  void remove(wait::node& n) noexcept {
+  void remove(waits::node& n) noexcept {
     if (!n.linked) return;
-    wait::node* head = first();
-    if (head != &n) return wait::unlink(head, n);
+    waits::node* head = first();
+    if (head != &n) return waits::unlink(head, n);
     remove_first(n);
   }
   // The one that first() is.
-  void remove_first(wait::node& n) noexcept {
+  void remove_first(waits::node& n) noexcept {
     n.linked = false;
     if (n.next != nullptr) n.next->previous = n.previous;
     head_.store(n.next, base::relaxed);
   }
 
  private:
-  base::atomic<wait::node*> head_{nullptr};
+  base::atomic<waits::node*> head_{nullptr};
 };
 
 class alignas(base::cache_line) core {
@@ -147,7 +147,7 @@ class alignas(base::cache_line) core {
   // The same for somebody who may wait there too.
   [[nodiscard]] entry* claim_other(side s, const task::parkable& self) noexcept;
   // Claims all of a list as closed and links them after `woken`.
-  static void claim_all(waiter_list& list, wait::node*& woken) noexcept;
+  static void claim_all(waiter_list& list, waits::node*& woken) noexcept;
   [[nodiscard]] bool push(void* slot);
   // And lets a waiting sender, the peer, fill the room.
   [[nodiscard]] attempt pop(void* slot, const task::parkable* self);
@@ -182,9 +182,9 @@ class alignas(base::cache_line) core {
 // else (cancelled, another arm of its select) is stale and finds its node unlinked when it comes for it.
 inline entry* core::claim_first(side s) noexcept {
   waiter_list& list = waiters_[index(s)];
-  while (wait::node* candidate = list.first()) {
+  while (waits::node* candidate = list.first()) {
     list.remove_first(*candidate);
-    if (!base::check<"channel.claim">(!wait::claim(*candidate, task::wake_reason::data)))
+    if (!base::check<"channel.claim">(!waits::claim(*candidate, task::wake_reason::data)))
       return static_cast<entry*>(candidate);
   }
   return nullptr;
@@ -240,7 +240,7 @@ inline bool core::expect_wait(side s) noexcept {
 
 inline void core::tell_done(entry& peer) noexcept {
   peer.result = status::done;
-  wait::resume(*peer.who);
+  waits::resume(*peer.who);
 }
 
 // From the sender's frame to the receiver's, of whom `peer` is the one that was claimed. If the move throws, the mover gets the

@@ -25,12 +25,12 @@ void free_memory(news* n) noexcept {
 
 // ---- versions and ends ------------------------------------------------------------------------------------------------
 
-wait::node* news::claim_all(side s) noexcept {
-  wait::node* first = nullptr;
-  wait::node** last = &first;
-  while (wait::node* n = waiters_[index(s)]) {
-    wait::unlink(waiters_[index(s)], *n);
-    if (base::check<"news.claim">(!wait::claim(*n, task::wake_reason::data)))
+waits::node* news::claim_all(side s) noexcept {
+  waits::node* first = nullptr;
+  waits::node** last = &first;
+  while (waits::node* n = waiters_[index(s)]) {
+    waits::unlink(waiters_[index(s)], *n);
+    if (base::check<"news.claim">(!waits::claim(*n, task::wake_reason::data)))
       continue;  // cancelled, or another arm of its select has won
     n->next = nullptr;
     *last = n;
@@ -39,23 +39,23 @@ wait::node* news::claim_all(side s) noexcept {
   return first;
 }
 
-void news::resume_all(wait::node* first) noexcept {
+void news::resume_all(waits::node* first) noexcept {
   while (first != nullptr) {
-    wait::node* next = first->next;  // the node is its owner's as soon as it runs
-    wait::resume(*first->who);
+    waits::node* next = first->next;  // the node is its owner's as soon as it runs
+    waits::resume(*first->who);
     first = next;
   }
 }
 
 void news::announce_and_unlock() noexcept {
   version_.store(version_.load(base::relaxed) + 1, base::relaxed);
-  wait::node* woken = claim_all(side::reader);
+  waits::node* woken = claim_all(side::reader);
   unlock();
   resume_all(woken);
 }
 
 void news::close_and_unlock(std::exception_ptr why) noexcept {
-  wait::node* woken = nullptr;
+  waits::node* woken = nullptr;
   if (!is_closed()) {
     error_ = std::move(why);
     closed_.store(true, base::relaxed);
@@ -89,7 +89,7 @@ bool news::drop_end(side s) noexcept {
   } else if (s == side::writer) {
     close_and_unlock(nullptr);
   } else {
-    wait::node* woken = claim_all(side::writer);
+    waits::node* woken = claim_all(side::writer);
     unlock();
     resume_all(woken);
   }
@@ -102,11 +102,11 @@ void* news::state() noexcept { return reinterpret_cast<std::byte*>(this) + offse
 
 bool news_operation::try_complete() noexcept { return side_ == side::reader && news_->has_news(seen_); }
 bool news_operation::try_locked() noexcept { return base::check<"news.second_look">(news_->is_there(side_, seen_)); }
-bool news_operation::publish(wait::node& n) noexcept {
+bool news_operation::publish(waits::node& n) noexcept {
   news_->publish(side_, n);
   return true;
 }
-void news_operation::unpublish(wait::node& n) noexcept { news_->unpublish(side_, n); }
+void news_operation::unpublish(waits::node& n) noexcept { news_->unpublish(side_, n); }
 void news_operation::lock() noexcept { news_->lock(); }
 void news_operation::unlock() noexcept { news_->unlock(); }
 base::lock* news_operation::own_lock() noexcept { return &news_->own_lock(); }
@@ -114,8 +114,8 @@ base::lock* news_operation::own_lock() noexcept { return &news_->own_lock(); }
 void wait_for_news(news& n, std::uint64_t seen, std::source_location where) {
   news_operation op(&n, side::reader);
   op.aim(seen);
-  if (wait::fiber_wait(op, op.node(), {.interruptible = true, .where = where}) == wait::outcome::cancelled)
-    wait::throw_cancelled();
+  if (waits::fiber_wait(op, op.node(), {.interruptible = true, .where = where}) == waits::outcome::cancelled)
+    waits::throw_cancelled();
 }
 
 // ---- what the templates call --------------------------------------------------------------------------------------------

@@ -36,8 +36,8 @@ class news {
   [[nodiscard]] bool is_there(side s, std::uint64_t seen) const noexcept {
     return s == side::reader ? has_news(seen) : ends_[index(side::reader)] == 0;
   }
-  void publish(side s, wait::node& n) noexcept { wait::link_last(waiters_[index(s)], n); }
-  void unpublish(side s, wait::node& n) noexcept { wait::unlink(waiters_[index(s)], n); }
+  void publish(side s, waits::node& n) noexcept { waits::link_last(waiters_[index(s)], n); }
+  void unpublish(side s, waits::node& n) noexcept { waits::unlink(waiters_[index(s)], n); }
   [[nodiscard]] bool has_readers() const noexcept { return ends_[index(side::reader)] != 0; }
 
   // --- with the lock, which is free afterwards -------------------------------------------------------------------------
@@ -60,8 +60,8 @@ class news {
  private:
   static constexpr int index(side s) noexcept { return static_cast<int>(s); }
   // Takes the waiters that are to be had off the list, in their order, linked by `next`.
-  [[nodiscard]] wait::node* claim_all(side s) noexcept;
-  static void resume_all(wait::node* first) noexcept;
+  [[nodiscard]] waits::node* claim_all(side s) noexcept;
+  static void resume_all(waits::node* first) noexcept;
   void close_and_unlock(std::exception_ptr why) noexcept;
 
   base::lock lock_;
@@ -69,7 +69,7 @@ class news {
   base::atomic<std::uint64_t> version_{0};  // written under the lock
   base::atomic<bool> closed_{false};  // written under the lock
   std::exception_ptr error_;
-  wait::node* waiters_[2] = {};  // writers that wait until there is no reader, readers that wait for news
+  waits::node* waiters_[2] = {};  // writers that wait until there is no reader, readers that wait for news
   std::uint32_t ends_[2] = {1, 1};
 };
 

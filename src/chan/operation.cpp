@@ -28,7 +28,7 @@ bool send_operation::try_locked() noexcept {
   }
 }
 
-bool send_operation::publish(wait::node& n) noexcept {
+bool send_operation::publish(waits::node& n) noexcept {
   if (channel_->expect_wait(side::writer)) {
     pending_ = channel_->send(entry_.slot, entry_.admitted, n.who);  // small elements: it does not throw
     if (pending_.how != status::would_block) {
@@ -40,7 +40,7 @@ bool send_operation::publish(wait::node& n) noexcept {
   return true;
 }
 
-void send_operation::unpublish(wait::node&) noexcept { channel_->unpublish(side::writer, entry_); }
+void send_operation::unpublish(waits::node&) noexcept { channel_->unpublish(side::writer, entry_); }
 
 void send_operation::settle() {
   if (failed_ != nullptr) std::rethrow_exception(std::exchange(failed_, nullptr));
@@ -69,7 +69,7 @@ bool receive_operation::try_locked() noexcept {
   }
 }
 
-bool receive_operation::publish(wait::node& n) noexcept {
+bool receive_operation::publish(waits::node& n) noexcept {
   if (channel_->expect_wait(side::reader)) {
     pending_ = channel_->receive(entry_.slot, n.who);  // small elements: it does not throw
     if (pending_.how != status::would_block) {
@@ -81,7 +81,7 @@ bool receive_operation::publish(wait::node& n) noexcept {
   return true;
 }
 
-void receive_operation::unpublish(wait::node&) noexcept { channel_->unpublish(side::reader, entry_); }
+void receive_operation::unpublish(waits::node&) noexcept { channel_->unpublish(side::reader, entry_); }
 
 void receive_operation::settle() {
   if (failed_ != nullptr) std::rethrow_exception(std::exchange(failed_, nullptr));
@@ -97,11 +97,11 @@ bool death_operation::try_locked() noexcept {
   return true;
 }
 
-bool death_operation::publish(wait::node&) noexcept {
+bool death_operation::publish(waits::node&) noexcept {
   channel_->publish_watcher(watcher_, entry_);
   return true;
 }
 
-void death_operation::unpublish(wait::node&) noexcept { channel_->unpublish_watcher(watcher_, entry_); }
+void death_operation::unpublish(waits::node&) noexcept { channel_->unpublish_watcher(watcher_, entry_); }
 
 }  // namespace weft::inline v1::chan

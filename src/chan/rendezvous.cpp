@@ -16,7 +16,7 @@ template <side Side>
 class rendezvous_wait {
  public:
   explicit rendezvous_wait(core& c) noexcept : channel_(c) {}
-  void unpublish(wait::node& n) noexcept { channel_.unpublish(Side, static_cast<entry&>(n)); }
+  void unpublish(waits::node& n) noexcept { channel_.unpublish(Side, static_cast<entry&>(n)); }
   void lock() noexcept { channel_.lock(); }
   void unlock() noexcept { channel_.unlock(); }
 
@@ -40,30 +40,30 @@ template <class Operation, side Side>
   entry& e = entry_of(self);
   rendezvous_wait<Side> w(c);
   const bool interruptible = self.shields == 0 && !sched::this_worker()->is_unwinding();
-  if (wait::detail::end_wait(self, w, e, interruptible) == wait::detail::round::cancelled) wait::throw_cancelled();
+  if (waits::detail::end_wait(self, w, e, interruptible) == waits::detail::round::cancelled) waits::throw_cancelled();
   return complete_slowly<Operation>(c, e.slot, e.admitted, where);
 }
 
 // With the lock held, and nobody there to meet.
 template <class Operation, side Side>
 [[gnu::noinline]] status wait_for_partner(sched::worker& on, core& c, void* slot, std::source_location where) {
-  using wait::detail::begun;
+  using waits::detail::begun;
   task::record& self = *on.current();
-  wait::check_may_suspend(1, where);
-  wait::note_site(self, reason_of(Side), &c, where);
+  waits::check_may_suspend(1, where);
+  waits::note_site(self, reason_of(Side), &c, where);
   const begun how =
-      wait::detail::begin_wait(self, self.shields == 0 && !on.is_unwinding(), [&](task::ticket t) noexcept {
+      waits::detail::begin_wait(self, self.shields == 0 && !on.is_unwinding(), [&](task::ticket t) noexcept {
         static_assert(sizeof(entry) <= task::record::wait_room_size);
         c.publish_new(Side, *::new (self.wait_room) entry{{.who = &self, .ticket = t, .linked = true}, slot});
         return true;
       });
   if (how == begun::cancelled) [[unlikely]] {
     c.unlock();
-    wait::throw_cancelled();
+    waits::throw_cancelled();
   }
   sched::worker::park(on, nullptr, &c.own_lock());
   // Perhaps on another worker from here on.
-  return wait::detail::was_served(self) ? entry_of(self).result : look_again<Operation, Side>(self);
+  return waits::detail::was_served(self) ? entry_of(self).result : look_again<Operation, Side>(self);
 }
 
 // The partner is claimed, the lock free.
@@ -85,7 +85,7 @@ template <side Side>
   else
     *static_cast<words*>(slot) = *static_cast<words*>(partner.slot);
   partner.result = status::done;
-  wait::resume(on, *partner.who);
+  waits::resume(on, *partner.who);
   return status::done;
 }
 
@@ -125,7 +125,7 @@ template <class Operation, side Side>
 template <class Operation, side Side>
 [[gnu::always_inline]] inline status meet(core& c, void* slot, std::source_location where) {
   c.expect_partner(opposite(Side));
-  sched::worker* on = wait::undisturbed();
+  sched::worker* on = waits::undisturbed();
   if (on == nullptr) [[unlikely]]
     return complete_slowly<Operation>(c, slot, false, where);
   if (!c.own_lock().acquire_if_free()) [[unlikely]]

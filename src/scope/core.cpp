@@ -66,7 +66,7 @@ void drop_repeated(std::vector<std::exception_ptr>& all) {
 }  // namespace
 
 // The owner's wait for the last child.
-class scope_core::drained final : public wait::waitable {
+class scope_core::drained final : public waits::waitable {
  public:
   explicit drained(scope_core& s) noexcept : scope_(s) {}
 
@@ -77,11 +77,11 @@ class scope_core::drained final : public wait::waitable {
     base::step<"scope.close.at_once">([&] { scope_.closed_ = true; });  // G2
     return true;
   }
-  bool publish(wait::node& n) noexcept override {
+  bool publish(waits::node& n) noexcept override {
     scope_.waiter_ = &n;
     return true;
   }
-  void unpublish(wait::node&) noexcept override { scope_.waiter_ = nullptr; }
+  void unpublish(waits::node&) noexcept override { scope_.waiter_ = nullptr; }
   void lock() noexcept override { scope_.lock_.acquire(); }
   void unlock() noexcept override { scope_.lock_.release(); }
   [[nodiscard]] base::lock* own_lock() noexcept override { return &scope_.lock_; }
@@ -118,10 +118,10 @@ void scope_core::cancel_on(const std::stop_token& stop) {
 
 void scope_core::drain() {
   drained all_ended(*this);
-  wait::node n;
+  waits::node n;
   // Once the children are told there is nothing a cancellation could add.
-  while (wait::fiber_wait(all_ended, n, {.interruptible = !is_cancelled(), .where = where_}) ==
-         wait::outcome::cancelled)
+  while (waits::fiber_wait(all_ended, n, {.interruptible = !is_cancelled(), .where = where_}) ==
+         waits::outcome::cancelled)
     cancel();
 }
 
@@ -190,11 +190,11 @@ void scope_core::cancel(cause why) noexcept {
   while (bridged != nullptr) {
     task::record& t = record_of(*bridged);
     bridged = bridged->told;
-    wait::tell_bridges(t);
+    waits::tell_bridges(t);
     sched::drop_reference(&t);
   }
   if (owner_bridged) {
-    wait::tell_bridges(owner_, &is_within, this);
+    waits::tell_bridges(owner_, &is_within, this);
     sched::drop_reference(&owner_);
   }
   sched::scheduler::schedule_all(std::move(woken));  // the scope may be gone once its tasks run
@@ -262,7 +262,7 @@ bool scope_core::body_failed(std::exception_ptr why) noexcept {
 // The last one to leave wakes the owner, and is not heard of again: after the lock only the owner's record is touched, which is
 // ours by the claim.
 task::parkable* scope_core::one_less() noexcept {
-  if (--live_ != 0 || waiter_ == nullptr || !wait::claim(*waiter_, task::wake_reason::data)) return nullptr;
+  if (--live_ != 0 || waiter_ == nullptr || !waits::claim(*waiter_, task::wake_reason::data)) return nullptr;
   base::step<"scope.close.by_the_last">([&] { closed_ = true; });  // G2
   return std::exchange(waiter_, nullptr)->who;
 }
@@ -272,14 +272,14 @@ void scope_core::ended(kin& child) noexcept {
   unlink(children_, child);
   task::parkable* owner = one_less();
   lock_.release();
-  if (owner != nullptr) wait::resume_joiner(*owner);
+  if (owner != nullptr) waits::resume_joiner(*owner);
 }
 
 void scope_core::release() noexcept {
   lock_.acquire();
   task::parkable* owner = one_less();
   lock_.release();
-  if (owner != nullptr) wait::resume_joiner(*owner);
+  if (owner != nullptr) waits::resume_joiner(*owner);
 }
 
 }  // namespace weft::inline v1::detail

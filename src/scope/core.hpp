@@ -89,7 +89,7 @@ class scope_core final : public family, private sched::alarm {
   bool children_timed_out_ = false;  // and there were children then, or later
   kin* children_ = nullptr;
   std::size_t live_ = 0;  // children and reservations
-  wait::node* waiter_ = nullptr;  // the owner, once it has nothing to do but wait
+  waits::node* waiter_ = nullptr;  // the owner, once it has nothing to do but wait
   std::exception_ptr first_;
   std::vector<std::exception_ptr> all_;  // failures::collect
   sched::timer_source* alarm_set_in_ = nullptr;

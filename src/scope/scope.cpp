@@ -14,7 +14,7 @@ struct drop_owner {
 }  // namespace
 
 scope_core* open_scope(failures policy, const std::stop_token& stop, std::source_location where) {
-  task::record* self = wait::current_task();
+  task::record* self = waits::current_task();
   if (self == nullptr)
     throw_usage("with_scope was called outside of a task: start with weft::run, or runtime::run from an outside thread",
                 where);
@@ -31,9 +31,9 @@ scope_end close_scope(scope_core* s, body_end how) {
   s->drain();
   s->leave();
   if (std::exception_ptr failure = s->take_failure()) std::rethrow_exception(failure);
-  wait::check_cancelled();
+  waits::check_cancelled();
   if (how == body_end::returned) return s->children_timed_out() ? scope_end::children_timed_out : scope_end::returned;
-  if (!was_cancelled || (s->owner().word.peek() & task::state_word::cancel_requested) != 0) wait::throw_cancelled();
+  if (!was_cancelled || (s->owner().word.peek() & task::state_word::cancel_requested) != 0) waits::throw_cancelled();
   return s->timed_out() ? scope_end::timed_out : scope_end::cut_short;
 }
 

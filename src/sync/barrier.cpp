@@ -17,28 +17,28 @@ using counter = base::atomic<std::size_t>;
 }
 
 latch::latch(std::size_t count) {
-  ::new (&sync::core_in<counter>(count_)) counter(count);
-  if (count == 0) sync::set_for_all(signal_.core());
+  ::new (&locks::core_in<counter>(count_)) counter(count);
+  if (count == 0) locks::set_for_all(signal_.core());
 }
 
 void latch::count_down(std::size_t n) {
-  counter& left = sync::core_in<counter>(count_);
+  counter& left = locks::core_in<counter>(count_);
   std::size_t now = left.load(base::relaxed);
   do {
     if (n > now) [[unlikely]]
       detail::throw_usage("a latch is counted down below zero");
     // acq_rel: what all did before they counted down is seen by the last of them, and by its set() after the wait.
   } while (!left.compare_exchange_weak(now, now - n, base::order<"latch.count_down">(base::acq_rel), base::relaxed));
-  if (base::check<"latch.last">(now == n && n != 0)) sync::set_for_all(signal_.core());
+  if (base::check<"latch.last">(now == n && n != 0)) locks::set_for_all(signal_.core());
 }
 
 void latch::arrive_and_wait(std::size_t n, std::source_location where) {
-  wait::check_cancelled();
+  waits::check_cancelled();
   count_down(n);
   wait(where);
 }
 
-namespace sync {
+namespace locks {
 
 barrier_room::barrier_room(std::size_t expected) : expected_(expected), missing_(expected) {
   if (expected == 0) weft::detail::throw_usage("a barrier for nobody");
@@ -80,5 +80,5 @@ std::size_t barrier_room::expected() noexcept {
   return n;
 }
 
-}  // namespace sync
+}  // namespace locks
 }  // namespace weft::inline v1

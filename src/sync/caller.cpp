@@ -2,7 +2,7 @@
 
 #include "base/thread.hpp"
 
-namespace weft::inline v1::sync {
+namespace weft::inline v1::locks {
 namespace {
 
 thread_local base::per_thread<owner> this_thread_owner;
@@ -20,17 +20,17 @@ base::atomic<owner> threads_seen{0};
 }  // namespace
 
 owner this_owner() noexcept {
-  const task::record* self = wait::current_task();
+  const task::record* self = waits::current_task();
   return self != nullptr ? owner_of(*self) : owner_of_this_thread();
 }
 
 void pass_suspension_point(std::source_location where) {
   sched::worker* on = sched::this_worker();
   if (on == nullptr || on->current() == nullptr) return;
-  wait::check_cancelled();
+  waits::check_cancelled();
   if (on->spend_budget()) return;
-  wait::check_may_suspend(0, where);
+  waits::check_may_suspend(0, where);
   on->yield();
 }
 
-}  // namespace weft::inline v1::sync
+}  // namespace weft::inline v1::locks

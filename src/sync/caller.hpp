@@ -8,7 +8,7 @@
 #include "wait/fiber_wait.hpp"
 #include <weft/detail/complete_until.hpp>
 
-namespace weft::inline v1::sync {
+namespace weft::inline v1::locks {
 
 // Names a task or an outside thread, as the owner of a lock. The lowest two bits are free; never 0.
 using owner = std::uintptr_t;
@@ -16,7 +16,7 @@ using owner = std::uintptr_t;
 [[nodiscard]] inline owner owner_of(const task::record& t) noexcept { return reinterpret_cast<owner>(&t); }
 [[nodiscard]] owner this_owner() noexcept;
 
-using wait::undisturbed;
+using waits::undisturbed;
 
 // What undisturbed() left to be done before anything is taken: throws if cancellation is due, yields if the budget is spent. A
 // task that yielded after it took a lock would keep the lock from everybody meanwhile.
@@ -25,8 +25,8 @@ void pass_suspension_point(std::source_location where);
 // Until the operation is completed. A cancellation point.
 template <class Operation>
 void complete(Operation& op, std::source_location where) {
-  if (wait::fiber_wait(op, op.node(), {.interruptible = true, .where = where}) == wait::outcome::cancelled)
-    wait::throw_cancelled();
+  if (waits::fiber_wait(op, op.node(), {.interruptible = true, .where = where}) == waits::outcome::cancelled)
+    waits::throw_cancelled();
 }
 using detail::complete_until;
 
@@ -37,4 +37,4 @@ template <class Core, class Room>
   return *reinterpret_cast<Core*>(&r);
 }
 
-}  // namespace weft::inline v1::sync
+}  // namespace weft::inline v1::locks

@@ -4,7 +4,7 @@
 #include <weft/condition_variable.hpp>
 #include <weft/errors.hpp>
 
-namespace weft::inline v1::sync {
+namespace weft::inline v1::locks {
 
 // ---- notifying --------------------------------------------------------------------------------------------------------
 
@@ -22,7 +22,7 @@ bool condition_core::notify(entry& first, claimed_waiters& claimed) noexcept {
 void condition_core::notify_one() noexcept {
   claimed_waiters claimed;
   lock_.acquire();
-  while (wait::node* n = waiters_.first())
+  while (waits::node* n = waiters_.first())
     if (notify(static_cast<entry&>(*n), claimed)) break;
   lock_.release();
   claimed.resume();
@@ -31,7 +31,7 @@ void condition_core::notify_one() noexcept {
 void condition_core::notify_all() noexcept {
   claimed_waiters claimed;
   lock_.acquire();
-  while (wait::node* n = waiters_.first()) (void)notify(static_cast<entry&>(*n), claimed);
+  while (waits::node* n = waiters_.first()) (void)notify(static_cast<entry&>(*n), claimed);
   lock_.release();
   claimed.resume();
 }
@@ -72,7 +72,7 @@ class meanwhile_unlocked {
 
   void begin() noexcept {
     unlocked_ = true;
-    sync::unlock(mutex_);
+    locks::unlock(mutex_);
   }
 
  private:
@@ -90,7 +90,7 @@ void check_held(const mutex_core& m, std::source_location where) {
 
 void wait(condition_core& c, mutex_core& m, std::source_location where) {
   check_held(m, where);
-  wait::check_cancelled();
+  waits::check_cancelled();
   meanwhile_unlocked mutex(m, where);
   notification_operation op(c);  // leaves the list before the mutex is locked again
   mutex.begin();
@@ -100,20 +100,20 @@ void wait(condition_core& c, mutex_core& m, std::source_location where) {
 bool wait_until(condition_core& c, mutex_core& m, std::chrono::steady_clock::time_point when,
                 std::source_location where) {
   check_held(m, where);
-  wait::check_cancelled();
+  waits::check_cancelled();
   meanwhile_unlocked mutex(m, where);
   notification_operation op(c);  // leaves the list before the mutex is locked again
   mutex.begin();
   return complete_until(op, when, where);
 }
 
-}  // namespace weft::inline v1::sync
+}  // namespace weft::inline v1::locks
 
 namespace weft::inline v1 {
 
-using sync::condition_core;
-using sync::core_in;
-using sync::mutex_core;
+using locks::condition_core;
+using locks::core_in;
+using locks::mutex_core;
 
 condition_variable::~condition_variable() {
   base::require(
@@ -122,15 +122,15 @@ condition_variable::~condition_variable() {
 }
 void condition_variable::notify_one() noexcept { core_in<condition_core>(room_).notify_one(); }
 void condition_variable::notify_all() noexcept { core_in<condition_core>(room_).notify_all(); }
-void condition_variable::look_at_cancellation() { wait::check_cancelled(); }
+void condition_variable::look_at_cancellation() { waits::check_cancelled(); }
 void condition_variable::refuse(std::source_location where) {
   detail::throw_usage("a condition variable is waited for with a lock that holds no mutex", where);
 }
 void condition_variable::wait_with(mutex& m, std::source_location where) {
-  sync::wait(core_in<condition_core>(room_), core_in<mutex_core>(m.room_), where);
+  locks::wait(core_in<condition_core>(room_), core_in<mutex_core>(m.room_), where);
 }
 bool condition_variable::wait_with(mutex& m, std::chrono::steady_clock::time_point when, std::source_location where) {
-  return sync::wait_until(core_in<condition_core>(room_), core_in<mutex_core>(m.room_), when, where);
+  return locks::wait_until(core_in<condition_core>(room_), core_in<mutex_core>(m.room_), when, where);
 }
 
 }  // namespace weft::inline v1

@@ -14,7 +14,7 @@
 #include "sync/mutex.hpp"
 #include "sync/waiters.hpp"
 
-namespace weft::inline v1::sync {
+namespace weft::inline v1::locks {
 
 class condition_core {
  public:
@@ -24,7 +24,7 @@ class condition_core {
 
  private:
   friend class notification_operation;
-  struct entry : wait::node {
+  struct entry : waits::node {
     bool parked = false;  // or about to be: who and ticket are valid
     bool notified = false;  // before it parked
   };
@@ -36,7 +36,7 @@ class condition_core {
 };
 
 // On the list from the start; off it at the end.
-class notification_operation final : public wait::waitable {
+class notification_operation final : public waits::waitable {
  public:
   explicit notification_operation(condition_core& c) noexcept;
   ~notification_operation();
@@ -45,17 +45,17 @@ class notification_operation final : public wait::waitable {
 
   bool try_complete() noexcept override { return false; }
   bool try_locked() noexcept override;
-  bool publish(wait::node&) noexcept override {
+  bool publish(waits::node&) noexcept override {
     entry_.parked = true;
     return true;
   }
-  void unpublish(wait::node&) noexcept override { condition_.waiters_.unlink(entry_); }
+  void unpublish(waits::node&) noexcept override { condition_.waiters_.unlink(entry_); }
   void lock() noexcept override { condition_.lock_.acquire(); }
   void unlock() noexcept override { condition_.lock_.release(); }
   [[nodiscard]] base::lock* own_lock() noexcept override { return &condition_.lock_; }
   [[nodiscard]] const char* reason() const noexcept override { return "condition_variable"; }
   [[nodiscard]] const void* object() const noexcept override { return &condition_; }
-  [[nodiscard]] wait::node& node() noexcept { return entry_; }
+  [[nodiscard]] waits::node& node() noexcept { return entry_; }
 
  private:
   condition_core& condition_;
@@ -67,4 +67,4 @@ void wait(condition_core& c, mutex_core& m, std::source_location where);
 [[nodiscard]] bool wait_until(condition_core& c, mutex_core& m, std::chrono::steady_clock::time_point when,
                               std::source_location where);
 
-}  // namespace weft::inline v1::sync
+}  // namespace weft::inline v1::locks

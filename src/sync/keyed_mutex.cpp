@@ -3,11 +3,11 @@
 
 #include "base/mutation.hpp"
 
-namespace weft::inline v1::sync {
+namespace weft::inline v1::locks {
 
 void key_entry::enter() noexcept {
   base::step<"keyed.enter">([&] { ++users; });
 }
 bool key_entry::leave() noexcept { return base::check<"keyed.leave">(--users == 0); }
 
-}  // namespace weft::inline v1::sync
+}  // namespace weft::inline v1::locks

@@ -5,7 +5,7 @@
 #include <weft/errors.hpp>
 #include <weft/mutex.hpp>
 
-namespace weft::inline v1::sync {
+namespace weft::inline v1::locks {
 
 using task::wake_reason;
 
@@ -56,7 +56,7 @@ void mutex_core::unpublish(claimant& c) noexcept {
 void mutex_core::release_to_waiter(state seen) noexcept {
   base::require((seen & held) != 0, "a mutex is unlocked that nobody holds");
   lock_.acquire();
-  while (wait::node* n = waiters_.first()) {
+  while (waits::node* n = waiters_.first()) {
     claimant& first = static_cast<claimant&>(*n);
     const bool hand_over = first.beaten;
     if (!waiters_.claim(first, hand_over ? wake_reason::data : wake_reason::none)) continue;
@@ -70,7 +70,7 @@ void mutex_core::release_to_waiter(state seen) noexcept {
       word_.store(woken | others(), base::order<"mutex.wake">(base::release));
     }
     lock_.release();
-    return wait::resume(*first.who);
+    return waits::resume(*first.who);
   }
   // All have left. Still held, so that the last touch is the compare-exchange (M5).
   word_.store(held, base::relaxed);
@@ -81,7 +81,7 @@ void mutex_core::release_to_waiter(state seen) noexcept {
 // A waiter that was woken leaves without the mutex.
 void mutex_core::give_up_wake() noexcept {
   lock_.acquire();
-  wait::node* next = nullptr;
+  waits::node* next = nullptr;
   for (state w = word_.load(base::relaxed);;) {
     if ((w & held) == 0 && (next = waiters_.claim_first(wake_reason::none)) != nullptr) {
       // K goes on to it, whoever may take the mutex meanwhile.
@@ -93,7 +93,7 @@ void mutex_core::give_up_wake() noexcept {
     if (word_.compare_exchange_weak(w, (w & held) | others(), base::relaxed, base::relaxed)) break;
   }
   lock_.release();
-  if (next != nullptr) wait::resume(*next->who);
+  if (next != nullptr) waits::resume(*next->who);
 }
 
 // ---- waiting ----------------------------------------------------------------------------------------------------------
@@ -102,14 +102,14 @@ namespace {
 
 // False: cancelled. Not fiber_wait, which yields when the budget is spent: here that would be with the mutex held.
 [[nodiscard]] bool lock_in_task(mutex_core& m, sched::worker* on, bool interruptible, std::source_location where) {
-  using wait::detail::round;
+  using waits::detail::round;
   task::record& self = *on->current();
   lock_operation op(m, owner_of(self));
-  wait::check_may_suspend(0, where);
+  waits::check_may_suspend(0, where);
   do {
-    wait::note_site(self, op.reason(), op.object(), where);
+    waits::note_site(self, op.reason(), op.object(), where);
     op.lock();
-    switch (wait::detail::park_locked(*on, self, op, op.node(), interruptible)) {
+    switch (waits::detail::park_locked(*on, self, op, op.node(), interruptible)) {
       case round::settle:
       case round::completed: return true;
       case round::cancelled: return false;
@@ -132,9 +132,9 @@ void check_not_held(const mutex_core& m, owner me, std::source_location where) {
   sched::worker* on = sched::this_worker();
   if (on == nullptr || on->current() == nullptr) {
     lock_operation op(m, me);
-    (void)wait::thread_wait(op, op.node());
+    (void)waits::thread_wait(op, op.node());
   } else if (!lock_in_task(m, on, on->current()->shields == 0 && !on->is_unwinding(), where)) {
-    wait::throw_cancelled();
+    waits::throw_cancelled();
   }
 }
 
@@ -164,7 +164,7 @@ void relock(mutex_core& m, std::source_location where) noexcept {
     (void)lock_in_task(m, on, false, where);
   } else {
     lock_operation op(m, me);
-    (void)wait::thread_wait(op, op.node());
+    (void)waits::thread_wait(op, op.node());
   }
 }
 
@@ -175,24 +175,24 @@ void unlock(mutex_core& m) noexcept {
   m.release();
 }
 
-}  // namespace weft::inline v1::sync
+}  // namespace weft::inline v1::locks
 
 namespace weft::inline v1 {
 
 mutex::~mutex() {
   base::require(
-      sync::core_in<sync::mutex_core>(room_).is_idle(),
+      locks::core_in<locks::mutex_core>(room_).is_idle(),
       "a mutex is destroyed while it is held or waited for; let it live until every task that uses it has ended");
 }
-void mutex::lock(std::source_location where) { sync::lock(sync::core_in<sync::mutex_core>(room_), where); }
+void mutex::lock(std::source_location where) { locks::lock(locks::core_in<locks::mutex_core>(room_), where); }
 bool mutex::try_lock_until(std::chrono::steady_clock::time_point when, std::source_location where) {
-  return sync::lock_until(sync::core_in<sync::mutex_core>(room_), when, where);
+  return locks::lock_until(locks::core_in<locks::mutex_core>(room_), when, where);
 }
-bool mutex::try_lock() noexcept { return sync::try_lock(sync::core_in<sync::mutex_core>(room_)); }
-void mutex::unlock() noexcept { sync::unlock(sync::core_in<sync::mutex_core>(room_)); }
-bool mutex::is_locked() const noexcept { return sync::core_in<const sync::mutex_core>(room_).is_held(); }
+bool mutex::try_lock() noexcept { return locks::try_lock(locks::core_in<locks::mutex_core>(room_)); }
+void mutex::unlock() noexcept { locks::unlock(locks::core_in<locks::mutex_core>(room_)); }
+bool mutex::is_locked() const noexcept { return locks::core_in<const locks::mutex_core>(room_).is_held(); }
 void detail::lock_uninterrupted(mutex& m, std::source_location where) noexcept {
-  sync::relock(sync::core_in<sync::mutex_core>(m.room_), where);
+  locks::relock(locks::core_in<locks::mutex_core>(m.room_), where);
 }
 
 }  // namespace weft::inline v1

@@ -28,7 +28,7 @@
 #include "sync/caller.hpp"
 #include "sync/waiters.hpp"
 
-namespace weft::inline v1::sync {
+namespace weft::inline v1::locks {
 
 class mutex_core {
   using state = std::uint32_t;
@@ -59,7 +59,7 @@ class mutex_core {
   friend class lock_operation;
   static constexpr state held = 1, waiting = 2, woken = 4;
 
-  struct claimant : wait::node {
+  struct claimant : waits::node {
     owner me = 0;
     bool woken = false;  // K stands for this one
     bool beaten = false;  // it was woken before, and somebody else was faster
@@ -79,7 +79,7 @@ class mutex_core {
 };
 
 // A wait for the mutex. Whatever it ends with, a wake it was given and did not use is passed on (M2).
-class lock_operation final : public wait::waitable {
+class lock_operation final : public waits::waitable {
  public:
   lock_operation(mutex_core& m, owner me) noexcept : mutex_(m) { entry_.me = me; }
   ~lock_operation() {
@@ -89,14 +89,14 @@ class lock_operation final : public wait::waitable {
   lock_operation& operator=(const lock_operation&) = delete;
 
   bool try_complete() noexcept override { return mutex_.take_for(entry_); }
-  bool publish(wait::node&) noexcept override { return mutex_.publish(entry_); }
-  void unpublish(wait::node&) noexcept override { mutex_.unpublish(entry_); }
+  bool publish(waits::node&) noexcept override { return mutex_.publish(entry_); }
+  void unpublish(waits::node&) noexcept override { mutex_.unpublish(entry_); }
   void lock() noexcept override { mutex_.lock_.acquire(); }
   void unlock() noexcept override { mutex_.lock_.release(); }
   [[nodiscard]] base::lock* own_lock() noexcept override { return &mutex_.lock_; }
   [[nodiscard]] const char* reason() const noexcept override { return "mutex"; }
   [[nodiscard]] const void* object() const noexcept override { return &mutex_; }
-  [[nodiscard]] wait::node& node() noexcept { return entry_; }
+  [[nodiscard]] waits::node& node() noexcept { return entry_; }
 
  private:
   mutex_core& mutex_;
@@ -111,4 +111,4 @@ void relock(mutex_core& m, std::source_location where) noexcept;
 [[nodiscard]] inline bool try_lock(mutex_core& m) noexcept { return m.try_take(this_owner()); }
 void unlock(mutex_core& m) noexcept;
 
-}  // namespace weft::inline v1::sync
+}  // namespace weft::inline v1::locks

@@ -14,13 +14,13 @@ using done_flag = base::atomic<bool>;
 
 bool once_flag::is_done() const noexcept {
   // Pairs with the release in end(): what was done is seen.
-  return sync::core_in<const done_flag>(done_).load(base::order<"once.is_done">(base::acquire));
+  return locks::core_in<const done_flag>(done_).load(base::order<"once.is_done">(base::acquire));
 }
 
 bool once_flag::begin(std::source_location where) {
-  wait::check_cancelled();
+  waits::check_cancelled();
   if (is_done()) return false;
-  if (sync::core_in<sync::mutex_core>(doing_).is_held_by(sync::this_owner()))
+  if (locks::core_in<locks::mutex_core>(doing_).is_held_by(locks::this_owner()))
     detail::throw_usage("call_once is called by the function that it calls: it would wait for itself", where);
   doing_.lock(where);
   if (!base::check<"once.second_look">(is_done())) return true;
@@ -30,7 +30,7 @@ bool once_flag::begin(std::source_location where) {
 
 void once_flag::end(bool done) noexcept {
   // Pairs with the acquire in is_done().
-  if (done) sync::core_in<done_flag>(done_).store(true, base::order<"once.end">(base::release));
+  if (done) locks::core_in<done_flag>(done_).store(true, base::order<"once.end">(base::release));
   base::step<"once.unlock">([&] { doing_.unlock(); });
 }
 

@@ -5,7 +5,7 @@
 #include "base/check.hpp"
 #include <weft/errors.hpp>
 
-namespace weft::inline v1::sync {
+namespace weft::inline v1::locks {
 
 // ---- the word and the list, with the lock -------------------------------------------------------------------------------
 
@@ -29,7 +29,7 @@ bool semaphore_core::publish(request& r) noexcept {
 
 // Gives from `permits` as long as there is enough for the first; returns what is left.
 std::uint64_t semaphore_core::grant(std::uint64_t permits, claimed_waiters& to) noexcept {
-  while (wait::node* n = waiters_.first()) {
+  while (waits::node* n = waiters_.first()) {
     const std::uint64_t wants = static_cast<request*>(n)->wants;
     if (wants > permits) break;
     if (!waiters_.claim(*n, task::wake_reason::data)) continue;  // P3
@@ -81,8 +81,8 @@ bool semaphore_core::give_to_waiters(std::uint64_t n) noexcept {
 }
 
 bool permit_operation::try_complete() noexcept { return semaphore_->try_take(entry_.wants); }
-bool permit_operation::publish(wait::node&) noexcept { return semaphore_->publish(entry_); }
-void permit_operation::unpublish(wait::node&) noexcept { semaphore_->unpublish(entry_); }
+bool permit_operation::publish(waits::node&) noexcept { return semaphore_->publish(entry_); }
+void permit_operation::unpublish(waits::node&) noexcept { semaphore_->unpublish(entry_); }
 void permit_operation::lock() noexcept { semaphore_->lock_.acquire(); }
 void permit_operation::unlock() noexcept { semaphore_->lock_.release(); }
 base::lock* permit_operation::own_lock() noexcept { return &semaphore_->lock_; }
@@ -104,12 +104,12 @@ bool try_acquire_until(semaphore_core& s, std::uint64_t n, std::chrono::steady_c
   return complete_until(op, when, where);
 }
 
-}  // namespace weft::inline v1::sync
+}  // namespace weft::inline v1::locks
 
 namespace weft::inline v1 {
 
-using sync::core_in;
-using sync::semaphore_core;
+using locks::core_in;
+using locks::semaphore_core;
 
 semaphore::semaphore(std::size_t permits) {
   if (permits > max()) detail::throw_usage("a semaphore has at most semaphore::max() permits");
@@ -122,13 +122,13 @@ semaphore::~semaphore() {
 void semaphore::acquire(std::size_t n, std::source_location where) {
   if (n > max()) [[unlikely]]
     detail::throw_usage("more permits are wanted than a semaphore can ever have", where);
-  sync::acquire(core_in<semaphore_core>(room_), n, where);
+  locks::acquire(core_in<semaphore_core>(room_), n, where);
 }
 bool semaphore::try_acquire_until(std::chrono::steady_clock::time_point when, std::size_t n,
                                   std::source_location where) {
   if (n > max()) [[unlikely]]
     detail::throw_usage("more permits are wanted than a semaphore can ever have", where);
-  return sync::try_acquire_until(core_in<semaphore_core>(room_), n, when, where);
+  return locks::try_acquire_until(core_in<semaphore_core>(room_), n, when, where);
 }
 bool semaphore::try_acquire(std::size_t n) noexcept { return core_in<semaphore_core>(room_).try_take(n); }
 void semaphore::release(std::size_t n) {
@@ -136,8 +136,8 @@ void semaphore::release(std::size_t n) {
     detail::throw_usage("a semaphore is given more than semaphore::max() permits");
 }
 std::size_t semaphore::available() const noexcept { return core_in<const semaphore_core>(room_).permits(); }
-sync::permit_operation semaphore::operation(std::size_t n) noexcept {
-  return sync::permit_operation(core_in<semaphore_core>(room_), n);
+locks::permit_operation semaphore::operation(std::size_t n) noexcept {
+  return locks::permit_operation(core_in<semaphore_core>(room_), n);
 }
 
 }  // namespace weft::inline v1

@@ -17,7 +17,7 @@
 #include "sync/waiters.hpp"
 #include <weft/semaphore.hpp>
 
-namespace weft::inline v1::sync {
+namespace weft::inline v1::locks {
 
 class semaphore_core {
  public:
@@ -65,4 +65,4 @@ void acquire(semaphore_core& s, std::uint64_t n, std::source_location where);
 [[nodiscard]] bool try_acquire_until(semaphore_core& s, std::uint64_t n, std::chrono::steady_clock::time_point when,
                                      std::source_location where);
 
-}  // namespace weft::inline v1::sync
+}  // namespace weft::inline v1::locks

@@ -4,12 +4,12 @@
 #include <weft/errors.hpp>
 #include <weft/shared_mutex.hpp>
 
-namespace weft::inline v1::sync {
+namespace weft::inline v1::locks {
 
 // ---- the word and the lists, with the lock --------------------------------------------------------------------------------
 
 // False: it was free for this, and is taken.
-bool shared_mutex_core::publish(access a, wait::node& n) noexcept {
+bool shared_mutex_core::publish(access a, waits::node& n) noexcept {
   // acquire: as in try_take(). From here on the word is ours (R2).
   const std::uint64_t w = word_.fetch_or(waiting, base::order<"rwlock.publish">(base::acquire)) & ~waiting;
   const bool first = a == access::write || writers_.empty();
@@ -25,14 +25,14 @@ bool shared_mutex_core::publish(access a, wait::node& n) noexcept {
 // From a word without W to one with those let in (R3).
 std::uint64_t shared_mutex_core::admit(std::uint64_t w, claimed_waiters& in) noexcept {
   while (admits(w, access::write)) {
-    wait::node* n = writers_.first();
+    waits::node* n = writers_.first();
     if (n == nullptr) break;
     if (!writers_.claim(*n, task::wake_reason::data)) continue;
     in.add(*n);
     w += writing;
   }
   if (!writers_.empty() || !admits(w, access::read)) return w;
-  while (wait::node* n = readers_.claim_first(task::wake_reason::data)) {
+  while (waits::node* n = readers_.claim_first(task::wake_reason::data)) {
     in.add(*n);
     w += reader;
   }
@@ -40,7 +40,7 @@ std::uint64_t shared_mutex_core::admit(std::uint64_t w, claimed_waiters& in) noe
 }
 
 // A writer that leaves may have kept readers out.
-void shared_mutex_core::unpublish(access a, wait::node& n) noexcept {
+void shared_mutex_core::unpublish(access a, waits::node& n) noexcept {
   std::uint64_t w = word_.load(base::relaxed);
   if ((w & waiting) == 0) return;
   list_of(a).unlink(n);
@@ -118,13 +118,13 @@ bool lock_until(shared_mutex_core& m, access a, std::chrono::steady_clock::time_
   return true;
 }
 
-}  // namespace weft::inline v1::sync
+}  // namespace weft::inline v1::locks
 
 namespace weft::inline v1 {
 
-using sync::access;
-using sync::core_in;
-using sync::shared_mutex_core;
+using locks::access;
+using locks::core_in;
+using locks::shared_mutex_core;
 
 shared_mutex::~shared_mutex() {
   base::require(core_in<shared_mutex_core>(room_).is_idle(),
@@ -132,25 +132,25 @@ shared_mutex::~shared_mutex() {
                 "has ended");
 }
 void shared_mutex::lock(std::source_location where) {
-  sync::lock(core_in<shared_mutex_core>(room_), access::write, where);
+  locks::lock(core_in<shared_mutex_core>(room_), access::write, where);
 }
 void shared_mutex::lock_shared(std::source_location where) {
-  sync::lock(core_in<shared_mutex_core>(room_), access::read, where);
+  locks::lock(core_in<shared_mutex_core>(room_), access::read, where);
 }
 bool shared_mutex::try_lock_until(std::chrono::steady_clock::time_point when, std::source_location where) {
-  return sync::lock_until(core_in<shared_mutex_core>(room_), access::write, when, where);
+  return locks::lock_until(core_in<shared_mutex_core>(room_), access::write, when, where);
 }
 bool shared_mutex::try_lock_shared_until(std::chrono::steady_clock::time_point when, std::source_location where) {
-  return sync::lock_until(core_in<shared_mutex_core>(room_), access::read, when, where);
+  return locks::lock_until(core_in<shared_mutex_core>(room_), access::read, when, where);
 }
 bool shared_mutex::try_lock() noexcept {
-  return core_in<shared_mutex_core>(room_).try_take(access::write, sync::this_owner());
+  return core_in<shared_mutex_core>(room_).try_take(access::write, locks::this_owner());
 }
 bool shared_mutex::try_lock_shared() noexcept { return core_in<shared_mutex_core>(room_).try_take(access::read, 0); }
 void shared_mutex::unlock() noexcept {
   shared_mutex_core& core = core_in<shared_mutex_core>(room_);
   if constexpr (base::checked_build)
-    if (core.is_written() && !core.is_written_by(sync::this_owner()))
+    if (core.is_written() && !core.is_written_by(locks::this_owner()))
       base::fail("a shared_mutex is unlocked by another task or thread than the one that holds it");
   core.release(access::write);
 }

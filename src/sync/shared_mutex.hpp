@@ -20,7 +20,7 @@
 #include "sync/caller.hpp"
 #include "sync/waiters.hpp"
 
-namespace weft::inline v1::sync {
+namespace weft::inline v1::locks {
 
 enum class access : std::uint8_t { read, write };
 
@@ -63,8 +63,8 @@ class shared_mutex_core {
     return a == access::write ? (w & writing) != 0 : w / reader != 0;
   }
 
-  [[nodiscard]] bool publish(access a, wait::node& n) noexcept;
-  void unpublish(access a, wait::node& n) noexcept;
+  [[nodiscard]] bool publish(access a, waits::node& n) noexcept;
+  void unpublish(access a, waits::node& n) noexcept;
   [[nodiscard]] std::uint64_t admit(std::uint64_t w, claimed_waiters& in) noexcept;
   void release_to_waiters(access a) noexcept;
   [[nodiscard]] waiters& list_of(access a) noexcept { return a == access::write ? writers_ : readers_; }
@@ -78,13 +78,13 @@ class shared_mutex_core {
   base::atomic<owner> writer_{0};  // written by the writer only; to tell one that waits for itself
 };
 
-class access_operation final : public wait::waitable {
+class access_operation final : public waits::waitable {
  public:
   access_operation(shared_mutex_core& m, access a, owner me) noexcept : mutex_(m), access_(a), me_(me) {}
 
   bool try_complete() noexcept override { return mutex_.try_take(access_, me_); }
-  bool publish(wait::node& n) noexcept override { return mutex_.publish(access_, n); }
-  void unpublish(wait::node& n) noexcept override { mutex_.unpublish(access_, n); }
+  bool publish(waits::node& n) noexcept override { return mutex_.publish(access_, n); }
+  void unpublish(waits::node& n) noexcept override { mutex_.unpublish(access_, n); }
   void lock() noexcept override { mutex_.lock_.acquire(); }
   void unlock() noexcept override { mutex_.lock_.release(); }
   [[nodiscard]] base::lock* own_lock() noexcept override { return &mutex_.lock_; }
@@ -92,7 +92,7 @@ class access_operation final : public wait::waitable {
     return access_ == access::write ? "shared_mutex (write)" : "shared_mutex (read)";
   }
   [[nodiscard]] const void* object() const noexcept override { return &mutex_; }
-  [[nodiscard]] wait::node& node() noexcept { return node_; }
+  [[nodiscard]] waits::node& node() noexcept { return node_; }
   // After it was completed.
   void note_writer() noexcept {
     if (access_ == access::write) mutex_.writer_.store(me_, base::relaxed);
@@ -102,7 +102,7 @@ class access_operation final : public wait::waitable {
   shared_mutex_core& mutex_;
   access access_;
   owner me_;
-  wait::node node_;
+  waits::node node_;
 };
 
 // Cancellation points.
@@ -110,4 +110,4 @@ void lock(shared_mutex_core& m, access a, std::source_location where);
 [[nodiscard]] bool lock_until(shared_mutex_core& m, access a, std::chrono::steady_clock::time_point when,
                               std::source_location where);
 
-}  // namespace weft::inline v1::sync
+}  // namespace weft::inline v1::locks

@@ -3,14 +3,14 @@
 #include "base/check.hpp"
 #include "sync/caller.hpp"
 
-namespace weft::inline v1::sync {
+namespace weft::inline v1::locks {
 
 void signal_core::set_for_one() noexcept {
   lock();
-  wait::node* n = waiters_.claim_first(task::wake_reason::data);
+  waits::node* n = waiters_.claim_first(task::wake_reason::data);
   if (n == nullptr) base::step<"signal.remember">([&] { set_ = true; });
   unlock();
-  if (n != nullptr) wait::resume(*n->who);
+  if (n != nullptr) waits::resume(*n->who);
 }
 
 void signal_core::set_for_all() noexcept {
@@ -45,11 +45,11 @@ bool signal_core::is_set() noexcept {
 bool signal_operation::try_locked() noexcept {
   return base::check<"signal.look">(round_ != no_round ? signal_->round() != round_ : signal_->take_flag(takes_));
 }
-bool signal_operation::publish(wait::node&) noexcept {
+bool signal_operation::publish(waits::node&) noexcept {
   signal_->publish(node_);
   return true;
 }
-void signal_operation::unpublish(wait::node&) noexcept { signal_->unpublish(node_); }
+void signal_operation::unpublish(waits::node&) noexcept { signal_->unpublish(node_); }
 void signal_operation::lock() noexcept { signal_->lock(); }
 void signal_operation::unlock() noexcept { signal_->unlock(); }
 base::lock* signal_operation::own_lock() noexcept { return &signal_->own_lock(); }
@@ -80,4 +80,4 @@ void wake_present(signal_core& s) noexcept { s.wake_present(); }
 void reset(signal_core& s) noexcept { s.reset(); }
 bool is_set(signal_core& s) noexcept { return s.is_set(); }
 
-}  // namespace weft::inline v1::sync
+}  // namespace weft::inline v1::locks

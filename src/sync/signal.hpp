@@ -14,7 +14,7 @@
 #include "sync/waiters.hpp"
 #include <weft/detail/signal_core.hpp>
 
-namespace weft::inline v1::sync {
+namespace weft::inline v1::locks {
 
 class signal_core {
  public:
@@ -29,8 +29,8 @@ class signal_core {
     return was;
   }
   [[nodiscard]] std::uint64_t round() const noexcept { return round_; }
-  void publish(wait::node& n) noexcept { waiters_.link_last(n); }
-  void unpublish(wait::node& n) noexcept { waiters_.unlink(n); }
+  void publish(waits::node& n) noexcept { waiters_.link_last(n); }
+  void unpublish(waits::node& n) noexcept { waiters_.unlink(n); }
   [[nodiscard]] bool is_waited_for() const noexcept { return !waiters_.empty(); }
   void end_round(claimed_waiters& ended) noexcept {
     base::step<"signal.next_round">([&] { ++round_; });
@@ -51,4 +51,4 @@ class signal_core {
   waiters waiters_;
 };
 
-}  // namespace weft::inline v1::sync
+}  // namespace weft::inline v1::locks

@@ -10,7 +10,7 @@
 #include "base/mutation.hpp"
 #include "wait/fiber_wait.hpp"
 
-namespace weft::inline v1::sync {
+namespace weft::inline v1::locks {
 
 // Claimed waiters in their order, linked by `next`; the nodes are ours until they are resumed.
 class claimed_waiters {
@@ -19,58 +19,58 @@ class claimed_waiters {
   claimed_waiters(const claimed_waiters&) = delete;
   claimed_waiters& operator=(const claimed_waiters&) = delete;
 
-  void add(wait::node& n) noexcept {
+  void add(waits::node& n) noexcept {
     n.next = nullptr;
     *end_ = &n;
     end_ = &n.next;
   }
   void resume() noexcept {
     while (first_ != nullptr) {
-      wait::node* n = first_;
+      waits::node* n = first_;
       first_ = n->next;  // the node is its owner's as soon as it runs
-      wait::resume(*n->who);
+      waits::resume(*n->who);
     }
     end_ = &first_;
   }
 
  private:
-  wait::node* first_ = nullptr;
-  wait::node** end_ = &first_;
+  waits::node* first_ = nullptr;
+  waits::node** end_ = &first_;
 };
 
 // Everything with the primitive's lock.
 class waiters {
  public:
   [[nodiscard]] bool empty() const noexcept { return head_ == nullptr; }
-  [[nodiscard]] wait::node* first() const noexcept { return head_; }
+  [[nodiscard]] waits::node* first() const noexcept { return head_; }
 
-  void link_last(wait::node& n) noexcept { wait::link_last(head_, n); }
-  void link_first(wait::node& n) noexcept {
-    wait::node* second = head_;
+  void link_last(waits::node& n) noexcept { waits::link_last(head_, n); }
+  void link_first(waits::node& n) noexcept {
+    waits::node* second = head_;
     n.linked = true;
     n.next = second;
     n.previous = second == nullptr ? &n : second->previous;  // the head's `previous` is the tail
     if (second != nullptr) second->previous = &n;
     head_ = &n;
   }
-  void unlink(wait::node& n) noexcept { wait::unlink(head_, n); }
+  void unlink(waits::node& n) noexcept { waits::unlink(head_, n); }
 
   // Takes the first one off. True: it is claimed, and the caller's until it is resumed. False: it has left already (G1).
-  [[nodiscard]] bool claim(wait::node& first, task::wake_reason why) noexcept {
+  [[nodiscard]] bool claim(waits::node& first, task::wake_reason why) noexcept {
     unlink(first);
-    return base::check<"waiters.claim">(wait::claim(first, why));
+    return base::check<"waiters.claim">(waits::claim(first, why));
   }
-  [[nodiscard]] wait::node* claim_first(task::wake_reason why) noexcept {
-    while (wait::node* n = head_)
+  [[nodiscard]] waits::node* claim_first(task::wake_reason why) noexcept {
+    while (waits::node* n = head_)
       if (claim(*n, why)) return n;
     return nullptr;
   }
   void claim_all(claimed_waiters& into) noexcept {
-    while (wait::node* n = claim_first(task::wake_reason::data)) into.add(*n);
+    while (waits::node* n = claim_first(task::wake_reason::data)) into.add(*n);
   }
 
  private:
-  wait::node* head_ = nullptr;
+  waits::node* head_ = nullptr;
 };
 
-}  // namespace weft::inline v1::sync
+}  // namespace weft::inline v1::locks

@@ -26,7 +26,7 @@ class lane;
 class scheduler;
 }  // namespace weft::inline v1::sched
 
-namespace weft::inline v1::wait {
+namespace weft::inline v1::waits {
 struct node;
 }
 
@@ -110,7 +110,7 @@ struct alignas(base::cache_line) record : parkable, detail::task_head {
   context::stack* stack = nullptr;  // attached at first run
   const detail::operations* ops = nullptr;  // what to call on the typed body
   void* body = nullptr;  // closure and result: inline below, or on the heap
-  wait::node* join_list = nullptr;  // under join_lock
+  waits::node* join_list = nullptr;  // under join_lock
   base::lock join_lock;
   base::atomic<std::uint32_t> references{0};
   std::uint64_t id = 0;

@@ -8,19 +8,19 @@
 #include <weft/this_task.hpp>
 
 namespace weft::inline v1 {
-namespace time {
+namespace timing {
 namespace {
 
-class sleep_wait final : public wait::waitable {
+class sleep_wait final : public waits::waitable {
  public:
   sleep_wait(entry& t, sched::worker& on) noexcept : timer_(t), wheel_(static_cast<wheel&>(on.timers())) {}
 
   bool try_complete() noexcept override { return base::now() >= timer_.deadline; }
-  bool publish(wait::node&) noexcept override {
+  bool publish(waits::node&) noexcept override {
     wheel_.insert(timer_);
     return true;
   }
-  void unpublish(wait::node&) noexcept override {
+  void unpublish(waits::node&) noexcept override {
     base::step<"wheel.remove">([&] { wheel_.remove(timer_); });
   }
   void lock() noexcept override { wheel_.lock(); }
@@ -35,17 +35,17 @@ class sleep_wait final : public wait::waitable {
 };
 
 }  // namespace
-}  // namespace time
+}  // namespace timing
 
 void sleep_until(std::chrono::steady_clock::time_point when, std::source_location where) {
   sched::worker* w = sched::this_worker();
   if (w == nullptr || w->current() == nullptr) return std::this_thread::sleep_until(when);
-  static_assert(sizeof(time::entry) <= task::record::wait_room_size);
-  time::entry& t = *::new (w->current()->wait_room) time::entry;
+  static_assert(sizeof(timing::entry) <= task::record::wait_room_size);
+  timing::entry& t = *::new (w->current()->wait_room) timing::entry;
   t.deadline = when.time_since_epoch().count();
-  time::sleep_wait waiting(t, *w);
-  if (wait::fiber_wait(waiting, t.waiter, {.interruptible = true, .where = where}) == wait::outcome::cancelled)
-    wait::throw_cancelled();
+  timing::sleep_wait waiting(t, *w);
+  if (waits::fiber_wait(waiting, t.waiter, {.interruptible = true, .where = where}) == waits::outcome::cancelled)
+    waits::throw_cancelled();
 }
 
 }  // namespace weft::inline v1

@@ -2,7 +2,7 @@
 #include "sched/scheduler.hpp"
 #include "time/wheel.hpp"
 
-namespace weft::inline v1::time {
+namespace weft::inline v1::timing {
 
 void timer_operation::prepare() noexcept {
   sched::worker* on = sched::this_worker();
@@ -12,13 +12,13 @@ void timer_operation::prepare() noexcept {
 
 bool timer_operation::try_complete() noexcept { return base::now() >= entry_.deadline; }
 
-bool timer_operation::publish(wait::node&) noexcept {
+bool timer_operation::publish(waits::node&) noexcept {
   if (wheel_ == nullptr) return true;
   wheel_->insert(entry_);
   return true;
 }
 
-void timer_operation::unpublish(wait::node&) noexcept {
+void timer_operation::unpublish(waits::node&) noexcept {
   if (wheel_ != nullptr) wheel_->remove(entry_);
 }
 void timer_operation::lock() noexcept {
@@ -29,4 +29,4 @@ void timer_operation::unlock() noexcept {
 }
 base::lock* timer_operation::own_lock() noexcept { return wheel_ != nullptr ? &wheel_->own_lock() : nullptr; }
 
-}  // namespace weft::inline v1::time
+}  // namespace weft::inline v1::timing

@@ -8,10 +8,10 @@
 #include "sched/alarm.hpp"
 #include "sched/worker.hpp"
 
-namespace weft::inline v1::time {
+namespace weft::inline v1::timing {
 namespace {
 
-entry& entry_of(wait::node& n) noexcept {
+entry& entry_of(waits::node& n) noexcept {
   static_assert(offsetof(entry, waiter) == 0);
   return reinterpret_cast<entry&>(n);
 }
@@ -34,14 +34,14 @@ void wheel::place(entry& t) noexcept {
   const int level = (63 - std::countl_zero(differs)) / 6;
   const int slot = static_cast<int>((t.tick >> (6 * level)) & (slots - 1));
   t.waiter.place = static_cast<std::uint16_t>(level * slots + slot);
-  wait::link_last(lists_[t.waiter.place], t.waiter);
+  waits::link_last(lists_[t.waiter.place], t.waiter);
   occupied_[level] |= std::uint64_t{1} << slot;
 }
 
 void wheel::remove(entry& t) noexcept {
   if (!t.waiter.linked) return;
   const int place = t.waiter.place;
-  wait::unlink(lists_[place], t.waiter);
+  waits::unlink(lists_[place], t.waiter);
   if (lists_[place] == nullptr) occupied_[place / slots] &= ~(std::uint64_t{1} << (place % slots));
 }
 
@@ -68,7 +68,7 @@ void wheel::publish_earliest() noexcept {
 std::size_t wheel::fire(base::time_ns now, sched::worker& on, std::size_t most) noexcept {
   const std::uint64_t until = static_cast<std::uint64_t>(now) >> tick_shift;
   sched::chain<task::record> tasks;
-  wait::node* others = nullptr;  // threads and alarms
+  waits::node* others = nullptr;  // threads and alarms
   std::size_t woken = 0;
   bool all = true;
   lock_.acquire();
@@ -78,22 +78,22 @@ std::size_t wheel::fire(base::time_ns now, sched::worker& on, std::size_t most) 
     all = woken < most;
     if (!all && p.level == 0) break;
     elapsed_ = p.tick;
-    wait::node*& list = lists_[p.level * slots + p.slot];
+    waits::node*& list = lists_[p.level * slots + p.slot];
     // Of a higher level's slot everything is dealt with, at least moved down: while some of it had moved and some had not, the
     // lower levels would no longer come first.
     while (list != nullptr && (woken < most || p.level != 0)) {
-      wait::node* n = list;
+      waits::node* n = list;
       // Nodes and records are cold, one of each per sleeper: have the next ones come while this one is dealt with.
       if (n->next != nullptr) {
         __builtin_prefetch(n->next, 1);
         __builtin_prefetch(n->who, 1);
       }
-      wait::unlink(list, *n);
+      waits::unlink(list, *n);
       // Compared with `until`, not with this slot's tick: what is due anyway need not move down a level first.
       if (entry_of(*n).tick > until || woken == most) {
         place(entry_of(*n));
       } else if (n->who->what == task::parkable::kind::alarm ||
-                 base::check<"wheel.claim">(wait::claim(*n, task::wake_reason::data))) {
+                 base::check<"wheel.claim">(waits::claim(*n, task::wake_reason::data))) {
         ++woken;
         if (n->who->what == task::parkable::kind::fiber) {
           tasks.push_back(static_cast<task::record*>(n->who));
@@ -110,8 +110,8 @@ std::size_t wheel::fire(base::time_ns now, sched::worker& on, std::size_t most) 
   lock_.release();
   on.accept_woken_batch(std::move(tasks));
   while (others != nullptr) {
-    wait::node* next = others->next;
-    wait::resume(*others->who);
+    waits::node* next = others->next;
+    waits::resume(*others->who);
     others = next;
   }
   return woken;
@@ -134,10 +134,10 @@ bool wheel::clear(sched::alarm& a) noexcept {
   return prevented;
 }
 
-}  // namespace weft::inline v1::time
+}  // namespace weft::inline v1::timing
 
 namespace weft::inline v1::sched {
 
-std::unique_ptr<timer_source> make_timer_source() { return std::make_unique<time::wheel>(); }
+std::unique_ptr<timer_source> make_timer_source() { return std::make_unique<timing::wheel>(); }
 
 }  // namespace weft::inline v1::sched

@@ -20,7 +20,7 @@
 #include "wait/fiber_wait.hpp"
 #include <weft/detail/timer_core.hpp>
 
-namespace weft::inline v1::time {
+namespace weft::inline v1::timing {
 
 class wheel final : public sched::timer_source {
  public:
@@ -55,7 +55,7 @@ class wheel final : public sched::timer_source {
   base::atomic<base::time_ns> next_{base::never_ns};
   std::uint64_t elapsed_ = 0;  // every tick up to here has fired
   std::uint64_t occupied_[levels] = {};
-  wait::node* lists_[levels * slots] = {};
+  waits::node* lists_[levels * slots] = {};
 };
 
-}  // namespace weft::inline v1::time
+}  // namespace weft::inline v1::timing

@@ -9,7 +9,7 @@
 #include "wait/thread_waiter.hpp"
 #include <weft/cancelled.hpp>
 
-namespace weft::inline v1::wait {
+namespace weft::inline v1::waits {
 namespace {
 
 using task::record;
@@ -72,4 +72,4 @@ void report_bad_suspension(int locks_allowed, std::source_location where) noexce
         where);
 }
 
-}  // namespace weft::inline v1::wait
+}  // namespace weft::inline v1::waits

@@ -18,7 +18,7 @@
 #include "task/task.hpp"
 #include "wait/node.hpp"
 
-namespace weft::inline v1::wait {
+namespace weft::inline v1::waits {
 
 enum class outcome : std::uint8_t { completed, cancelled, closed, timeout };
 
@@ -206,4 +206,4 @@ inline void note_site(task::record& self, const char* reason, const void* object
                       base::relaxed);  // NOLINT(cppcoreguidelines-pro-type-const-cast): who reads it knows
 }
 
-}  // namespace weft::inline v1::wait
+}  // namespace weft::inline v1::waits

@@ -38,14 +38,14 @@ class kept_pool {
 [[gnu::noinline]] void wait_for_slowly(task::record& target, task::record* self, std::source_location where) {
   if (&target == self) throw_usage("a task cannot join itself: it would wait for its own end for ever", where);
   const kept_pool kept(target, self);
-  wait::join_wait w(target);
+  waits::join_wait w(target);
   if (!w.try_complete() && task::slab::of(&target)->pool->fork_generation != sched::fork_generation())
     throw_usage(
         "this process was forked from the one that runs the task; it cannot wait for it. Only exec or _exit are "
         "possible");
-  wait::node n;
-  if (wait::fiber_wait(w, n, {.interruptible = true, .where = where}) == wait::outcome::cancelled)
-    wait::throw_cancelled();
+  waits::node n;
+  if (waits::fiber_wait(w, n, {.interruptible = true, .where = where}) == waits::outcome::cancelled)
+    waits::throw_cancelled();
 }
 
 }  // namespace
@@ -64,7 +64,7 @@ ended how_it_ended(const task_head* t) noexcept {
   return task::state_word::phase_of(as_record(t)->word.load()) == task::phase::done ? ended::done : ended::cancelled;
 }
 
-void request_cancel(task_head* t) noexcept { wait::cancel(*as_record(t)); }
+void request_cancel(task_head* t) noexcept { waits::cancel(*as_record(t)); }
 
 void drop_handle(task_head* t) noexcept {
   task::record* r = as_record(t);
@@ -78,19 +78,19 @@ void abandon_handle(task_head* t) noexcept {
   drop_handle(t);
 }
 
-bool join_operation::publish(wait::node& n) noexcept { return wait::join_wait(*as_record(task_)).publish(n); }
-void join_operation::unpublish(wait::node& n) noexcept { wait::join_wait(*as_record(task_)).unpublish(n); }
+bool join_operation::publish(waits::node& n) noexcept { return waits::join_wait(*as_record(task_)).publish(n); }
+void join_operation::unpublish(waits::node& n) noexcept { waits::join_wait(*as_record(task_)).unpublish(n); }
 void join_operation::lock() noexcept { as_record(task_)->join_lock.acquire(); }
 void join_operation::unlock() noexcept { as_record(task_)->join_lock.release(); }
 base::lock* join_operation::own_lock() noexcept { return &as_record(task_)->join_lock; }
 
 void add_reference(task_head* t) noexcept { sched::add_reference(as_record(t)); }
 void drop_reference(task_head* t) noexcept { sched::drop_reference(as_record(t)); }
-void unpark(task_head* t) noexcept { wait::unpark(*as_record(t)); }
+void unpark(task_head* t) noexcept { waits::unpark(*as_record(t)); }
 void park_if(bool (*still)(const void*), const void* context, std::source_location where) {
-  wait::park_if(still, context, where);
+  waits::park_if(still, context, where);
 }
-task_head* running_task() noexcept { return wait::current_task(); }
+task_head* running_task() noexcept { return waits::current_task(); }
 std::uint64_t id_of(const task_head* t) noexcept { return as_record(t)->id; }
 std::size_t name_of(const task_head* t, char (&text)[name_capacity]) noexcept {
   while (!task::try_copy_name(*as_record(t), text)) std::this_thread::yield();  // it is writing a few words

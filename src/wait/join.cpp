@@ -7,21 +7,21 @@
 namespace weft::inline v1::sched {
 
 void wake_joiners(record& finished) noexcept {
-  wait::node* woken = nullptr;
+  waits::node* woken = nullptr;
   WEFT_LOG(join, "task %s has ended and wakes its joiners", task::label(finished).text);
   finished.join_lock.acquire();
-  while (wait::node* n = finished.join_list) {
-    wait::unlink(finished.join_list, *n);
+  while (waits::node* n = finished.join_list) {
+    waits::unlink(finished.join_list, *n);
     // Under the lock nobody is half-parked. A joiner that was cancelled meanwhile is stale; it takes the lock next and finds
     // its node unlinked.
-    if (!wait::claim(*n, task::wake_reason::data)) continue;
+    if (!waits::claim(*n, task::wake_reason::data)) continue;
     n->next = woken;
     woken = n;
   }
   finished.join_lock.release();
   while (woken != nullptr) {
-    wait::node* next = woken->next;  // the node is its owner's as soon as it runs
-    wait::resume_joiner(*woken->who);
+    waits::node* next = woken->next;  // the node is its owner's as soon as it runs
+    waits::resume_joiner(*woken->who);
     woken = next;
   }
 }

@@ -9,7 +9,7 @@
 
 #include "wait/fiber_wait.hpp"
 
-namespace weft::inline v1::wait {
+namespace weft::inline v1::waits {
 
 class join_wait final : public waitable {
  public:
@@ -34,4 +34,4 @@ class join_wait final : public waitable {
   task::record& target_;
 };
 
-}  // namespace weft::inline v1::wait
+}  // namespace weft::inline v1::waits

@@ -25,14 +25,14 @@ void discard_binding(local_binding* b) noexcept {
 }
 
 void bind_local(local_binding* b) noexcept {
-  task::record& self = *wait::current_task();
+  task::record& self = *waits::current_task();
   b->outer = self.locals;  // its reference too
   self.locals = b;
   self.extras |= task::has_locals;
 }
 
 void unbind_local(local_binding* b) noexcept {
-  task::record* self = wait::current_task();
+  task::record* self = waits::current_task();
   if (self == nullptr) return;  // in a forked child
   if (self->locals != b) base::fail("bindings of task-local values end in another order than they were made in");
   self->locals = b->outer;
@@ -44,7 +44,7 @@ void unbind_local(local_binding* b) noexcept {
 }
 
 const void* find_local(const void* key) noexcept {
-  const task::record* self = wait::current_task();
+  const task::record* self = waits::current_task();
   if (self == nullptr || (self->extras & task::has_locals) == 0) return nullptr;
   for (local_binding* b = self->locals; b != nullptr; b = b->outer)
     if (b->key == key) return b->value();
@@ -52,7 +52,7 @@ const void* find_local(const void* key) noexcept {
 }
 
 void require_task(const char* what) {
-  if (wait::current_task() == nullptr) throw_usage(what);
+  if (waits::current_task() == nullptr) throw_usage(what);
 }
 
 }  // namespace weft::inline v1::detail

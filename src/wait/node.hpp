@@ -4,7 +4,7 @@
 #include "task/task.hpp"
 #include <weft/detail/waitable.hpp>
 
-namespace weft::inline v1::wait {
+namespace weft::inline v1::waits {
 
 // A FIFO of nodes: the head's `previous` is the tail. The list is one pointer, so a record can afford it.
 // link_new: the node was made as linked, with nothing behind it.
@@ -38,4 +38,4 @@ inline void unlink(node*& head, node& n) noexcept {
     head->previous = n.previous;
 }
 
-}  // namespace weft::inline v1::wait
+}  // namespace weft::inline v1::waits

@@ -5,7 +5,7 @@
 #include "task/name.hpp"
 #include "wait/fiber_wait.hpp"
 
-namespace weft::inline v1::wait {
+namespace weft::inline v1::waits {
 
 using task::state_word;
 
@@ -57,4 +57,4 @@ void unpark(task::record& t) noexcept {
   if (t.word.grant_permit() == task::wake_result::claimed) sched::scheduler::schedule(&t);
 }
 
-}  // namespace weft::inline v1::wait
+}  // namespace weft::inline v1::waits

@@ -5,7 +5,7 @@
 
 #include "task/task.hpp"
 
-namespace weft::inline v1::wait {
+namespace weft::inline v1::waits {
 
 // Parks the running task unless it has a permit or `still(context)` is false. Takes the permit that ends the wait.
 // A cancellation point. The condition is asked once before and once after the task has become visible as PARKING, so a change
@@ -15,4 +15,4 @@ void park_if(bool (*still)(const void* context), const void* context, std::sourc
 // Gives the task a permit and wakes it if it is in park_if. Other waits are not disturbed. Any thread; needs a reference.
 void unpark(task::record& t) noexcept;
 
-}  // namespace weft::inline v1::wait
+}  // namespace weft::inline v1::waits

@@ -23,7 +23,7 @@
 #include "wait/thread_waiter.hpp"
 #include <weft/detail/select_core.hpp>
 
-namespace weft::inline v1::wait {
+namespace weft::inline v1::waits {
 namespace {
 
 using task::state_word;
@@ -348,4 +348,4 @@ std::size_t select_in_order(std::span<const arm> arms, std::source_location wher
   return select_with_locks(arms, preference::in_order, 0, false, where);
 }
 
-}  // namespace weft::inline v1::wait
+}  // namespace weft::inline v1::waits

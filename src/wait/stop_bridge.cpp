@@ -55,7 +55,7 @@ struct detail_bridges {
   }
 };
 
-namespace wait {
+namespace waits {
 
 void tell_bridges(task::record& t) noexcept {
   detail_bridges::tell(&t, [](const void*) { return true; });
@@ -66,9 +66,9 @@ void tell_bridges(task::record& t, bool (*is_within)(const void* innermost, cons
   detail_bridges::tell(&t, [&](const void* innermost) { return is_within(innermost, scope); });
 }
 
-}  // namespace wait
+}  // namespace waits
 
-stop_on_cancel::stop_on_cancel() : task_(wait::current_task()) {
+stop_on_cancel::stop_on_cancel() : task_(waits::current_task()) {
   if (task_ == nullptr) detail::throw_usage("stop_on_cancel needs a task: an outside thread cannot be cancelled");
   auto& self = *static_cast<task::record*>(task_);
   inside_ = self.scopes;

@@ -8,7 +8,7 @@
 
 #include "task/task.hpp"
 
-namespace weft::inline v1::wait {
+namespace weft::inline v1::waits {
 
 // By whoever requested cancellation; holds a reference. The second is for a scope that t has open: it tells those bridges whose
 // innermost scope (nullptr: none) is within that one.
@@ -16,4 +16,4 @@ void tell_bridges(task::record& t) noexcept;
 void tell_bridges(task::record& t, bool (*is_within)(const void* innermost, const void* scope) noexcept,
                   const void* scope) noexcept;
 
-}  // namespace weft::inline v1::wait
+}  // namespace weft::inline v1::waits

@@ -10,7 +10,7 @@ namespace weft::inline v1 {
 namespace {
 
 task::record& running_or_throw() {
-  task::record* self = wait::current_task();
+  task::record* self = waits::current_task();
   if (self == nullptr)
     detail::throw_usage("this_task was asked on a thread that runs no task; ask this_task::running() first");
   return *self;
@@ -21,10 +21,10 @@ task::record& running_or_throw() {
 void yield(std::source_location where) {
   sched::worker* w = sched::this_worker();
   if (w == nullptr || w->current() == nullptr) return std::this_thread::yield();
-  wait::check_may_suspend(0, where);
+  waits::check_may_suspend(0, where);
   task::record& self = *w->current();
   if ((self.word.peek() & task::state_word::cancel_requested) != 0) [[unlikely]]
-    wait::check_cancelled();
+    waits::check_cancelled();
   w->yield();
 }
 
@@ -38,7 +38,7 @@ task_ref ref() { return task_ref(&running_or_throw()); }
 bool is_cancelled() { return (running_or_throw().word.load() & task::state_word::cancel_requested) != 0; }
 void check() {
   (void)running_or_throw();
-  wait::check_cancelled();
+  waits::check_cancelled();
 }
 
 shield::shield() {
@@ -48,7 +48,7 @@ shield::shield() {
   ++self.shields;
 }
 shield::~shield() {
-  if (task::record* self = wait::current_task()) --self->shields;  // none in a forked child
+  if (task::record* self = waits::current_task()) --self->shields;  // none in a forked child
 }
 
 }  // namespace this_task

@@ -1,6 +1,6 @@
 #include "wait/thread_waiter.hpp"
 
-namespace weft::inline v1::wait {
+namespace weft::inline v1::waits {
 
 // Commit, unlock, then sleep: a thread has no switch, so PARKED is true as soon as it is said.
 outcome thread_wait(waitable& w, node& n) {
@@ -34,4 +34,4 @@ outcome thread_wait(waitable& w, node& n) {
   }
 }
 
-}  // namespace weft::inline v1::wait
+}  // namespace weft::inline v1::waits

@@ -6,7 +6,7 @@
 #include "task/task.hpp"
 #include "wait/fiber_wait.hpp"
 
-namespace weft::inline v1::wait {
+namespace weft::inline v1::waits {
 
 class thread_waiter final : public task::parkable {
  public:
@@ -33,4 +33,4 @@ class thread_waiter final : public task::parkable {
   base::atomic<std::uint32_t> woken_{0};
 };
 
-}  // namespace weft::inline v1::wait
+}  // namespace weft::inline v1::waits

@@ -10,16 +10,16 @@ visit::visit(const dispatcher& d, std::source_location where) {
   if (running_task() == nullptr)
     throw_usage("weft::with moves the running task, and this thread runs none; use runtime::spawn({.on = d}, f)",
                 where);
-  wait::check_may_suspend(0, where);
-  wait::check_cancelled();
+  waits::check_may_suspend(0, where);
+  waits::check_cancelled();
   sched::worker& w = *sched::this_worker();
   before_ = w.current()->dispatcher;
   to_ = w.owner().lane_of(d);
   if (to_ != nullptr) to_->add_reference();
   sched::scheduler::move_to(w, to_);
-  if (!wait::cancel_pending(*sched::this_worker()->current())) return;
+  if (!waits::cancel_pending(*sched::this_worker()->current())) return;
   leave();
-  wait::throw_cancelled();
+  waits::throw_cancelled();
 }
 
 visit::~visit() { leave(); }

@@ -72,7 +72,7 @@ MODEL_TEST(latch_cancel_against_the_last_count) {
 // req: BZ-13 BZ-11 LS-P3
 MODEL_TEST(latch_time_out_against_the_last_count) {
   weft::latch l(1);
-  weft::time::wheel w;
+  weft::timing::wheel w;
   base::plain<int> done{0};
   bool got = false;
   fiber late(

@@ -14,7 +14,7 @@ namespace model {
 using u64 = std::uint64_t;
 namespace base = weft::base;
 namespace chan = weft::chan;
-namespace wait = weft::wait;
+namespace waits = weft::waits;
 using chan::side;
 using chan::status;
 
@@ -80,7 +80,7 @@ class fiber : public weft::sched::model_task {
       });
     });
   }
-  void cancel() noexcept { wait::cancel(*this); }
+  void cancel() noexcept { waits::cancel(*this); }
   bool cancelled = false;
 };
 

@@ -15,27 +15,27 @@ using namespace model;
 namespace {
 
 struct condition {
-  sync::mutex_core mutex;
-  sync::condition_core changed;
+  locks::mutex_core mutex;
+  locks::condition_core changed;
   base::plain<int> tokens{0};
 
   // Takes a token; waits for one if need be.
   void take() {
-    sync::lock(mutex, {});
+    locks::lock(mutex, {});
     try {
-      while (tokens == 0) sync::wait(changed, mutex, {});
+      while (tokens == 0) locks::wait(changed, mutex, {});
     } catch (...) {
       tokens = tokens + 0;  // V3
-      sync::unlock(mutex);
+      locks::unlock(mutex);
       throw;
     }
     tokens = tokens - 1;
-    sync::unlock(mutex);
+    locks::unlock(mutex);
   }
   void put() {
-    sync::lock(mutex, {});
+    locks::lock(mutex, {});
     tokens = tokens + 1;
-    sync::unlock(mutex);
+    locks::unlock(mutex);
     changed.notify_one();
   }
 };
@@ -69,9 +69,9 @@ MODEL_TEST(condvar_notify_all, .preemptions = 3, .old_reads = 1) {
   fiber a([&] { c.take(); });
   fiber b([&] { c.take(); });
   explore::when_quiet();
-  sync::lock(c.mutex, {});
+  locks::lock(c.mutex, {});
   c.tokens = 2;
-  sync::unlock(c.mutex);
+  locks::unlock(c.mutex);
   c.changed.notify_all();
   join_all();
   model_assert(c.mutex.is_idle() && c.tokens == 0);
@@ -99,21 +99,21 @@ MODEL_TEST(condvar_cancel_at_every_step_of_the_wait, .old_reads = 0) {
   condition c;
   base::atomic<bool> left{false};
   const auto wait_once = [&] {
-    sync::lock(c.mutex, {});
+    locks::lock(c.mutex, {});
     c.tokens = c.tokens + 1;
     try {
-      sync::wait(c.changed, c.mutex, {});
+      locks::wait(c.changed, c.mutex, {});
     } catch (const weft::cancelled&) {
       left.store(true, base::relaxed);
     }
-    sync::unlock(c.mutex);
+    locks::unlock(c.mutex);
   };
   fiber first(wait_once);
   fiber other(wait_once);
   for (int waiting = 0; waiting < 2; base::cpu_relax()) {
-    sync::lock(c.mutex, {});
+    locks::lock(c.mutex, {});
     waiting = c.tokens;
-    sync::unlock(c.mutex);
+    locks::unlock(c.mutex);
   }
   first.cancel();
   c.changed.notify_one();
@@ -126,14 +126,14 @@ MODEL_TEST(condvar_cancel_at_every_step_of_the_wait, .old_reads = 0) {
 // req: BZ-13 BZ-11
 MODEL_TEST(condvar_time_out_against_notify, .old_reads = 1) {
   condition c;
-  weft::time::wheel w;
+  weft::timing::wheel w;
   bool in_time = false;
   fiber late(
       [&] {
-        sync::lock(c.mutex, {});
-        if (c.tokens == 0) in_time = sync::wait_until(c.changed, c.mutex, at(begin + 3 * tick), {});
+        locks::lock(c.mutex, {});
+        if (c.tokens == 0) in_time = locks::wait_until(c.changed, c.mutex, at(begin + 3 * tick), {});
         (void)c.tokens.get();
-        sync::unlock(c.mutex);
+        locks::unlock(c.mutex);
       },
       &w);
   fiber putter([&] { c.put(); });

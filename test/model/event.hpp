@@ -8,18 +8,18 @@ namespace model {
 
 namespace base = weft::base;
 namespace task = weft::task;
-namespace wait = weft::wait;
+namespace waits = weft::waits;
 
 // Something that happens once, and whoever waits for it.
-class event final : public wait::waitable {
+class event final : public waits::waitable {
  public:
   bool try_complete() noexcept override { return set_.load(base::acquire); }  // pairs with the release in set()
-  bool publish(wait::node& n) noexcept override {
+  bool publish(waits::node& n) noexcept override {
     if (set_.load(base::relaxed)) return false;  // under the lock
-    wait::link_last(list_, n);
+    waits::link_last(list_, n);
     return true;
   }
-  void unpublish(wait::node& n) noexcept override { wait::unlink(list_, n); }
+  void unpublish(waits::node& n) noexcept override { waits::unlink(list_, n); }
   void lock() noexcept override { lock_.acquire(); }
   void unlock() noexcept override { lock_.release(); }
   base::lock* own_lock() noexcept override { return &lock_; }
@@ -28,28 +28,28 @@ class event final : public wait::waitable {
 
   // How many this call woke.
   int set() noexcept {
-    wait::node* woken = nullptr;
+    waits::node* woken = nullptr;
     int n = 0;
     lock_.acquire();
     set_.store(true, base::release);
-    while (wait::node* first = list_) {
-      wait::unlink(list_, *first);
-      if (!wait::claim(*first, task::wake_reason::data)) continue;
+    while (waits::node* first = list_) {
+      waits::unlink(list_, *first);
+      if (!waits::claim(*first, task::wake_reason::data)) continue;
       first->next = woken;
       woken = first;
       ++n;
     }
     lock_.release();
     while (woken != nullptr) {
-      wait::node* next = woken->next;  // the node is its owner's as soon as it runs
-      wait::resume(*woken->who);
+      waits::node* next = woken->next;  // the node is its owner's as soon as it runs
+      waits::resume(*woken->who);
       woken = next;
     }
     return n;
   }
-  wait::outcome wait_for(bool interruptible = true) {
-    wait::node n;
-    const wait::outcome o = wait::fiber_wait(*this, n, {.interruptible = interruptible, .where = {}});
+  waits::outcome wait_for(bool interruptible = true) {
+    waits::node n;
+    const waits::outcome o = waits::fiber_wait(*this, n, {.interruptible = interruptible, .where = {}});
     model_assert(!n.linked);
     return o;
   }
@@ -57,7 +57,7 @@ class event final : public wait::waitable {
 
  private:
   base::lock lock_;
-  wait::node* list_ = nullptr;
+  waits::node* list_ = nullptr;
   base::atomic<bool> set_{false};
 };
 

@@ -20,7 +20,7 @@ class fiber : public weft::sched::model_task {
     timers = sleeps_on;
     explore::thread([this, f = std::move(f)]() mutable { weft::sched::worker::run(*this, f); });
   }
-  void cancel() noexcept { wait::cancel(*this); }
+  void cancel() noexcept { waits::cancel(*this); }
 };
 
 }  // namespace model

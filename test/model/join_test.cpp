@@ -14,7 +14,7 @@
 
 namespace base = weft::base;
 namespace task = weft::task;
-namespace wait = weft::wait;
+namespace waits = weft::waits;
 using explore::join_all;
 using explore::thread;
 using weft::sched::model_task;
@@ -130,7 +130,7 @@ MODEL_TEST(join_against_cancel_of_the_joiner, .preemptions = 3) {
       weft::detail::drop_handle(t);
     });
   });
-  thread([&] { wait::cancel(joiner); });
+  thread([&] { waits::cancel(joiner); });
   join_all();
   model_assert(b.disposed == 1);
 }

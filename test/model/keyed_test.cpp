@@ -115,7 +115,7 @@ MODEL_TEST(keyed_a_cancelled_waiter_against_a_newcomer, .old_reads = 0) {
 // req: BZ-13 BZ-11 LS-P3
 MODEL_TEST(keyed_time_out_against_the_hand_over_of_a_key, .old_reads = 1) {
   by_key k;
-  weft::time::wheel w;
+  weft::timing::wheel w;
   bool got = false;
   auto held = k.locks.lock(1);
   fiber late(

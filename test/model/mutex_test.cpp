@@ -15,18 +15,18 @@ using namespace model;
 namespace {
 
 struct counted {
-  sync::mutex_core mutex;
+  locks::mutex_core mutex;
   base::plain<int> count{0};
 
   void add() {
-    sync::lock(mutex, {});
+    locks::lock(mutex, {});
     count = count + 1;
-    sync::unlock(mutex);
+    locks::unlock(mutex);
   }
   bool add_until(base::time_ns when) {
-    if (!sync::lock_until(mutex, at(when), {})) return false;
+    if (!locks::lock_until(mutex, at(when), {})) return false;
     count = count + 1;
-    sync::unlock(mutex);
+    locks::unlock(mutex);
     return true;
   }
   // When all have ended.
@@ -50,10 +50,10 @@ MODEL_TEST(mutex_two_tasks, .preemptions = -1) {
 // req: BZ-13
 MODEL_TEST(mutex_two_waiters_and_one_who_holds_it) {
   counted c;
-  sync::lock(c.mutex, {});
+  locks::lock(c.mutex, {});
   fiber a([&] { c.add(); });
   fiber b([&] { c.add(); });
-  sync::unlock(c.mutex);
+  locks::unlock(c.mutex);
   join_all();
   c.expect(2);
 }
@@ -88,13 +88,13 @@ MODEL_TEST(mutex_a_task_and_a_thread) {
 MODEL_TEST(mutex_cancel_of_a_waiter_at_every_step) {
   counted c;
   bool got = false;
-  sync::lock(c.mutex, {});
+  locks::lock(c.mutex, {});
   fiber waiter([&] {
     c.add();
     got = true;
   });
   thread([&] { waiter.cancel(); });
-  sync::unlock(c.mutex);
+  locks::unlock(c.mutex);
   join_all();
   model_assert(got != waiter.cancelled);
   c.expect(got ? 1 : 0);
@@ -104,12 +104,12 @@ MODEL_TEST(mutex_cancel_of_a_waiter_at_every_step) {
 // req: BZ-13 CC-10 LS-P3
 MODEL_TEST(mutex_a_cancelled_waiter_passes_its_wake_on, .old_reads = 1) {
   counted c;
-  sync::lock(c.mutex, {});
+  locks::lock(c.mutex, {});
   fiber first([&] { c.add(); });
   fiber second([&] { c.add(); });
   explore::when_quiet();
   thread([&] { first.cancel(); });
-  sync::unlock(c.mutex);
+  locks::unlock(c.mutex);
   join_all();
   c.expect(first.cancelled ? 1 : 2);
 }
@@ -118,12 +118,12 @@ MODEL_TEST(mutex_a_cancelled_waiter_passes_its_wake_on, .old_reads = 1) {
 // req: BZ-13 CC-10 LS-P3
 MODEL_TEST(mutex_a_cancelled_waiter_and_one_who_barges, .old_reads = 0) {
   counted c;
-  sync::lock(c.mutex, {});
+  locks::lock(c.mutex, {});
   fiber first([&] { c.add(); });
   fiber second([&] { c.add(); });
   explore::when_quiet();
   thread([&] { first.cancel(); });
-  sync::unlock(c.mutex);
+  locks::unlock(c.mutex);
   c.add();
   join_all();
   c.expect(first.cancelled ? 2 : 3);
@@ -151,14 +151,14 @@ MODEL_TEST(mutex_cancel_against_hand_over, .old_reads = 1) {
 // req: BZ-13 BZ-11 LS-P3
 MODEL_TEST(mutex_a_waiter_whose_time_is_up_passes_its_wake_on, .old_reads = 1) {
   counted c;
-  weft::time::wheel w;
+  weft::timing::wheel w;
   bool got = false;
-  sync::lock(c.mutex, {});
+  locks::lock(c.mutex, {});
   fiber late([&] { got = c.add_until(begin + 3 * tick); }, &w);
   fiber other([&] { c.add(); });
   explore::when_quiet();
   thread([&] { fire(w, begin + 5 * tick); });
-  sync::unlock(c.mutex);
+  locks::unlock(c.mutex);
   join_all();
   c.expect(got ? 2 : 1);
 }
@@ -166,7 +166,7 @@ MODEL_TEST(mutex_a_waiter_whose_time_is_up_passes_its_wake_on, .old_reads = 1) {
 // req: BZ-13 BZ-11 LS-P3
 MODEL_TEST(mutex_time_out_against_hand_over, .old_reads = 1) {
   counted c;
-  weft::time::wheel w;
+  weft::timing::wheel w;
   bool got = false;
   fiber barger([&] {
     c.add();
@@ -194,22 +194,22 @@ MODEL_TEST(mutex_time_out_of_a_thread) {
 // As a count of references under a mutex does: the last to unlock destroys it, though others are still inside of their unlock().
 void last_one_destroys(int tasks, bool with_cancel) {
   struct shared {
-    sync::mutex_core mutex;
+    locks::mutex_core mutex;
     base::plain<int> left;
   };
   shared* s = new shared{{}, tasks};
   const auto leave = [s] {
-    sync::lock(s->mutex, {});
+    locks::lock(s->mutex, {});
     s->left = s->left - 1;
     const bool last = s->left == 0;
-    sync::unlock(s->mutex);
+    locks::unlock(s->mutex);
     if (last) delete s;
   };
   const auto leave_uninterrupted = [s] {
-    sync::relock(s->mutex, {});
+    locks::relock(s->mutex, {});
     s->left = s->left - 1;
     const bool last = s->left == 0;
-    sync::unlock(s->mutex);
+    locks::unlock(s->mutex);
     if (last) delete s;
   };
   fiber a(leave);

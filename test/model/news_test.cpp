@@ -45,7 +45,7 @@ class end {
   }
   void wait_for_no_reader() {
     chan::news_operation op(news_, side::writer);
-    model_assert(wait::fiber_wait(op, op.node(), {}) == wait::outcome::completed);
+    model_assert(waits::fiber_wait(op, op.node(), {}) == waits::outcome::completed);
   }
 
  private:

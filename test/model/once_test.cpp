@@ -78,7 +78,7 @@ MODEL_TEST(once_the_first_one_is_cancelled_while_it_does_it) {
   done_once it;
   fiber leaves([&] {
     weft::call_once(it.flag, [&] {
-      weft::wait::check_cancelled();
+      weft::waits::check_cancelled();
       it.done = it.done + 1;
     });
   });

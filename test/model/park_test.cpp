@@ -15,7 +15,7 @@
 
 namespace base = weft::base;
 namespace task = weft::task;
-namespace wait = weft::wait;
+namespace waits = weft::waits;
 using explore::join_all;
 using explore::thread;
 using model::event;
@@ -24,7 +24,7 @@ using weft::sched::worker;
 
 namespace {
 
-wait::outcome wait_for(event& e, bool interruptible = true) { return e.wait_for(interruptible); }
+waits::outcome wait_for(event& e, bool interruptible = true) { return e.wait_for(interruptible); }
 
 }  // namespace
 
@@ -35,7 +35,7 @@ MODEL_TEST(park_one_waker, .preemptions = -1) {
   model_task t(false);
   thread([&] {
     worker::run(t, [&] {
-      model_assert(wait_for(e) == wait::outcome::completed);
+      model_assert(wait_for(e) == waits::outcome::completed);
       model_assert(told == 1);  // what the waker did before is seen
     });
   });
@@ -52,7 +52,7 @@ MODEL_TEST(park_two_wakers, .preemptions = -1) {
   event e;
   model_task t(false);
   int woke[2] = {};
-  thread([&] { worker::run(t, [&] { model_assert(wait_for(e) == wait::outcome::completed); }); });
+  thread([&] { worker::run(t, [&] { model_assert(wait_for(e) == waits::outcome::completed); }); });
   for (int& w : woke) thread([&] { w = e.set(); });
   join_all();
   model_assert(woke[0] + woke[1] <= 1);
@@ -63,22 +63,22 @@ MODEL_TEST(park_wake_against_cancel, .preemptions = 4) {
   event e;
   base::plain<int> told{0};
   model_task t(false);
-  wait::outcome o{};
+  waits::outcome o{};
   int woke = 0;
   thread([&] {
     worker::run(t, [&] {
       o = wait_for(e);
-      if (o == wait::outcome::completed) model_assert(told == 1);
+      if (o == waits::outcome::completed) model_assert(told == 1);
     });
   });
   thread([&] {
     told = 1;
     woke = e.set();
   });
-  thread([&] { wait::cancel(t); });
+  thread([&] { waits::cancel(t); });
   join_all();
-  model_assert(o == wait::outcome::completed || o == wait::outcome::cancelled);
-  if (woke == 1) model_assert(o == wait::outcome::completed);  // what was handed over is not dropped
+  model_assert(o == waits::outcome::completed || o == waits::outcome::cancelled);
+  if (woke == 1) model_assert(o == waits::outcome::completed);  // what was handed over is not dropped
   model_assert(e.nobody_waits());
   model_assert((t.word.load() & task::state_word::cancel_requested) != 0);  // sticky
 }
@@ -89,13 +89,13 @@ MODEL_TEST(park_cancel_alone_ends_the_wait, .preemptions = -1) {
   model_task t(false);
   thread([&] {
     worker::run(t, [&] {
-      model_assert(wait_for(e) == wait::outcome::cancelled);
+      model_assert(wait_for(e) == waits::outcome::cancelled);
       model_assert(why == 1);  // what the canceller did before is seen
     });
   });
   thread([&] {
     why = 1;
-    wait::cancel(t);
+    waits::cancel(t);
   });
   join_all();
   model_assert(e.nobody_waits());
@@ -104,9 +104,9 @@ MODEL_TEST(park_cancel_alone_ends_the_wait, .preemptions = -1) {
 MODEL_TEST(park_uninterruptible_wait_ignores_cancel, .preemptions = -1) {
   event e;
   model_task t(false);
-  thread([&] { worker::run(t, [&] { model_assert(wait_for(e, false) == wait::outcome::completed); }); });
+  thread([&] { worker::run(t, [&] { model_assert(wait_for(e, false) == waits::outcome::completed); }); });
   thread([&] {
-    wait::cancel(t);
+    waits::cancel(t);
     e.set();
   });
   join_all();
@@ -116,8 +116,8 @@ MODEL_TEST(park_uninterruptible_wait_ignores_cancel, .preemptions = -1) {
 MODEL_TEST(park_two_cancels, .preemptions = -1) {
   event e;
   model_task t(false);
-  thread([&] { worker::run(t, [&] { model_assert(wait_for(e) == wait::outcome::cancelled); }); });
-  for (int i = 0; i < 2; ++i) thread([&] { wait::cancel(t); });
+  thread([&] { worker::run(t, [&] { model_assert(wait_for(e) == waits::outcome::cancelled); }); });
+  for (int i = 0; i < 2; ++i) thread([&] { waits::cancel(t); });
   join_all();
   model_assert(e.nobody_waits());
 }
@@ -159,14 +159,14 @@ MODEL_TEST(park_permit, .preemptions = -1) {
   thread([&] {
     worker::run(t, [&] {
       while (!ready.load(base::relaxed))
-        wait::park_if([](const void* r) { return !static_cast<const base::atomic<bool>*>(r)->load(base::relaxed); },
-                      &ready, {});
+        waits::park_if([](const void* r) { return !static_cast<const base::atomic<bool>*>(r)->load(base::relaxed); },
+                       &ready, {});
     });
   });
   thread([&] {
     told = 1;
     ready.store(true, base::relaxed);
-    wait::unpark(t);
+    waits::unpark(t);
   });
   join_all();
 }
@@ -177,13 +177,13 @@ MODEL_TEST(park_permit_publishes, .preemptions = -1) {
   model_task t(false);
   thread([&] {
     worker::run(t, [&] {
-      wait::park_if([](const void*) { return true; }, nullptr, {});
+      waits::park_if([](const void*) { return true; }, nullptr, {});
       model_assert(told == 1);
     });
   });
   thread([&] {
     told = 1;
-    wait::unpark(t);
+    waits::unpark(t);
   });
   join_all();
 }
@@ -196,10 +196,10 @@ MODEL_TEST(park_permit_does_not_disturb_another_wait, .preemptions = 4) {
     worker::run(t, [&] {
       (void)wait_for(e);
       model_assert(due == true);
-      wait::park_if([](const void*) { return true; }, nullptr, {});  // the permit is still there, or comes
+      waits::park_if([](const void*) { return true; }, nullptr, {});  // the permit is still there, or comes
     });
   });
-  thread([&] { wait::unpark(t); });
+  thread([&] { waits::unpark(t); });
   thread([&] {
     due = true;
     e.set();
@@ -213,14 +213,14 @@ MODEL_TEST(park_permit_against_cancel, .preemptions = -1) {
   thread([&] {
     worker::run(t, [&] {
       try {
-        wait::park_if([](const void*) { return true; }, nullptr, {});
+        waits::park_if([](const void*) { return true; }, nullptr, {});
       } catch (const weft::cancelled&) {
         cancelled = true;
       }
     });
   });
-  thread([&] { wait::unpark(t); });
-  thread([&] { wait::cancel(t); });
+  thread([&] { waits::unpark(t); });
+  thread([&] { waits::cancel(t); });
   join_all();
 }
 
@@ -228,12 +228,12 @@ MODEL_TEST(park_permit_against_cancel, .preemptions = -1) {
 // req: W-4, LS-P1
 MODEL_TEST(park_two_waiters_against_wake_and_cancel, .preemptions = 3) {
   event e;
-  wait::outcome o[2] = {};
+  waits::outcome o[2] = {};
   model::fiber first([&] { o[0] = wait_for(e); });
   model::fiber second([&] { o[1] = wait_for(e); });
   int woke = 0;
   thread([&] { woke = e.set(); });
   thread([&] { first.cancel(); });
   join_all();
-  model_assert(o[1] == wait::outcome::completed && woke <= 2 && e.nobody_waits());
+  model_assert(o[1] == waits::outcome::completed && woke <= 2 && e.nobody_waits());
 }

@@ -15,7 +15,7 @@ using explore::thread;
 using model::event;
 namespace base = weft::base;
 namespace sched = weft::sched;
-namespace wait = weft::wait;
+namespace waits = weft::waits;
 
 namespace {
 
@@ -106,8 +106,8 @@ MODEL_TEST(runtime_two_workers_nested_spawns, .random = 20'000) {
 MODEL_TEST(runtime_two_workers_wake_and_cancel, .random = 20'000) {
   event e;
   auto* r = new runtime(2);
-  auto first = r->spawn([&] { return e.wait_for() == wait::outcome::completed; });
-  auto second = r->spawn([&] { return e.wait_for() == wait::outcome::completed; });
+  auto first = r->spawn([&] { return e.wait_for() == waits::outcome::completed; });
+  auto second = r->spawn([&] { return e.wait_for() == waits::outcome::completed; });
   thread([&] { first.cancel(); });
   thread([&] { e.set(); });
   first.wait();

@@ -11,21 +11,21 @@
 #include "sync.hpp"
 
 using namespace model;
-using sync::access;
+using locks::access;
 
 namespace {
 
 struct guarded {
-  sync::shared_mutex_core mutex;
+  locks::shared_mutex_core mutex;
   base::plain<int> value{0};
 
   void write() {
-    sync::lock(mutex, access::write, {});
+    locks::lock(mutex, access::write, {});
     value = value + 1;
     mutex.release(access::write);
   }
   int read() {
-    sync::lock(mutex, access::read, {});
+    locks::lock(mutex, access::read, {});
     const int v = value;
     mutex.release(access::read);
     return v;
@@ -70,7 +70,7 @@ MODEL_TEST(rwlock_two_writers_and_a_reader, .old_reads = 1) {
 // req: BZ-13 CC-10 LS-P3
 MODEL_TEST(rwlock_cancel_of_a_writer_at_every_step, .old_reads = 1) {
   guarded g;
-  sync::lock(g.mutex, access::read, {});
+  locks::lock(g.mutex, access::read, {});
   fiber w([&] { g.write(); });
   thread([&] { w.cancel(); });
   g.mutex.release(access::read);
@@ -82,7 +82,7 @@ MODEL_TEST(rwlock_cancel_of_a_writer_at_every_step, .old_reads = 1) {
 // req: BZ-13 CC-10
 MODEL_TEST(rwlock_the_writer_that_leaves_lets_the_next_reader_in) {
   guarded g;
-  sync::lock(g.mutex, access::read, {});
+  locks::lock(g.mutex, access::read, {});
   fiber w([&] { g.write(); });
   explore::when_quiet();
   bool read = false;
@@ -101,7 +101,7 @@ MODEL_TEST(rwlock_the_writer_that_leaves_lets_the_next_reader_in) {
 // req: BZ-13 CC-10 LS-P3
 MODEL_TEST(rwlock_cancel_of_a_reader, .old_reads = 1) {
   guarded g;
-  sync::lock(g.mutex, access::write, {});
+  locks::lock(g.mutex, access::write, {});
   fiber r([&] { (void)g.read(); });
   fiber w([&] { g.write(); });
   thread([&] { r.cancel(); });
@@ -113,12 +113,12 @@ MODEL_TEST(rwlock_cancel_of_a_reader, .old_reads = 1) {
 // req: BZ-13 BZ-11 LS-P3
 MODEL_TEST(rwlock_time_out_of_a_writer) {
   guarded g;
-  weft::time::wheel wheel;
+  weft::timing::wheel wheel;
   bool got = false;
   fiber held([&] { (void)g.read(); });
   fiber late(
       [&] {
-        got = sync::lock_until(g.mutex, access::write, at(begin + 3 * tick), {});
+        got = locks::lock_until(g.mutex, access::write, at(begin + 3 * tick), {});
         if (!got) return;
         g.value = g.value + 1;
         g.mutex.release(access::write);
@@ -132,12 +132,12 @@ MODEL_TEST(rwlock_time_out_of_a_writer) {
 // req: BZ-13
 MODEL_TEST(rwlock_the_last_one_destroys) {
   struct shared {
-    sync::shared_mutex_core mutex;
+    locks::shared_mutex_core mutex;
     base::plain<int> left{2};
   };
   auto* s = new shared;
   const auto leave = [s] {
-    sync::lock(s->mutex, access::write, {});
+    locks::lock(s->mutex, access::write, {});
     s->left = s->left - 1;
     const bool last = s->left == 0;
     s->mutex.release(access::write);
@@ -152,8 +152,8 @@ MODEL_TEST(rwlock_the_last_one_destroys) {
 // req: BZ-13 CC-10
 MODEL_TEST(rwlock_a_writer_that_left_hides_no_reader) {
   guarded g;
-  sync::lock(g.mutex, access::read, {});
-  sync::lock(g.mutex, access::read, {});
+  locks::lock(g.mutex, access::read, {});
+  locks::lock(g.mutex, access::read, {});
   fiber leaves([&] { g.write(); });
   explore::when_quiet();
   thread([&] {

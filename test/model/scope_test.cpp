@@ -15,7 +15,7 @@
 
 namespace base = weft::base;
 namespace task = weft::task;
-namespace wait = weft::wait;
+namespace waits = weft::waits;
 using explore::join_all;
 using explore::thread;
 using weft::detail::kin;
@@ -174,8 +174,8 @@ MODEL_TEST(scope_cancel_at_every_step_of_a_childs_wait, .preemptions = 4) {
   });
   thread([&] {
     worker::run(child, [&] {
-      wait::node n;
-      model_assert(wait::fiber_wait(never, n, {}) == wait::outcome::cancelled);
+      waits::node n;
+      model_assert(waits::fiber_wait(never, n, {}) == waits::outcome::cancelled);
       child.end();
     });
   });
@@ -191,11 +191,11 @@ MODEL_TEST(scope_owner_is_cancelled_while_it_waits, .preemptions = 4) {
   model::event never;
   scope_core* s = opened_by(owner);
   model_assert(s->admit(child.place));
-  thread([&] { wait::cancel(owner); });
+  thread([&] { waits::cancel(owner); });
   thread([&] {
     worker::run(child, [&] {
-      wait::node n;
-      model_assert(wait::fiber_wait(never, n, {}) == wait::outcome::cancelled);
+      waits::node n;
+      model_assert(waits::fiber_wait(never, n, {}) == waits::outcome::cancelled);
       child.end();
     });
   });
@@ -223,7 +223,7 @@ MODEL_TEST(scope_is_left_while_its_task_is_cancelled, .preemptions = -1) {
   model_task owner(false);
   scope_core* s = opened_by(owner);
   s->cancel();
-  thread([&] { wait::cancel(owner); });
+  thread([&] { waits::cancel(owner); });
   thread([&] { worker::run(owner, [&] { close(s); }); });
   join_all();
   model_assert(is_cancelled(owner));

@@ -14,17 +14,17 @@ using namespace model;
 
 namespace {
 
-void release(sync::semaphore_core& s, std::uint64_t n) { model_assert(s.give(n)); }
+void release(locks::semaphore_core& s, std::uint64_t n) { model_assert(s.give(n)); }
 
 }  // namespace
 
 // What was done before a release is seen after the acquire that it made possible.
 // req: BZ-13
 MODEL_TEST(semaphore_release_against_acquire, .preemptions = -1) {
-  sync::semaphore_core s(0);
+  locks::semaphore_core s(0);
   base::plain<int> told{0};
   fiber waiter([&] {
-    sync::acquire(s, 1, {});
+    locks::acquire(s, 1, {});
     model_assert(told == 1);
   });
   fiber teller([&] {
@@ -37,10 +37,10 @@ MODEL_TEST(semaphore_release_against_acquire, .preemptions = -1) {
 
 // req: BZ-13
 MODEL_TEST(semaphore_as_a_lock, .old_reads = 1) {
-  sync::semaphore_core s(1);
+  locks::semaphore_core s(1);
   base::plain<int> count{0};
   const auto add = [&] {
-    sync::acquire(s, 1, {});
+    locks::acquire(s, 1, {});
     count = count + 1;
     release(s, 1);
   };
@@ -54,10 +54,10 @@ MODEL_TEST(semaphore_as_a_lock, .old_reads = 1) {
 // Two releases by two who do not know of each other; both were needed, and what both did is seen.
 // req: BZ-13
 MODEL_TEST(semaphore_a_request_for_two) {
-  sync::semaphore_core s(0);
+  locks::semaphore_core s(0);
   base::plain<int> first{0}, second{0};
   fiber waiter([&] {
-    sync::acquire(s, 2, {});
+    locks::acquire(s, 2, {});
     model_assert(first == 1 && second == 1);
   });
   fiber a([&] {
@@ -74,8 +74,8 @@ MODEL_TEST(semaphore_a_request_for_two) {
 
 // req: BZ-13 CC-10 LS-P3
 MODEL_TEST(semaphore_cancel_against_release_at_every_step) {
-  sync::semaphore_core s(0);
-  fiber waiter([&] { sync::acquire(s, 1, {}); });
+  locks::semaphore_core s(0);
+  fiber waiter([&] { locks::acquire(s, 1, {}); });
   thread([&] { waiter.cancel(); });
   fiber giver([&] { release(s, 1); });
   join_all();
@@ -84,9 +84,9 @@ MODEL_TEST(semaphore_cancel_against_release_at_every_step) {
 
 // req: BZ-13 CC-10 LS-P3
 MODEL_TEST(semaphore_a_cancelled_waiter_takes_no_permit_with_it, .old_reads = 1) {
-  sync::semaphore_core s(0);
-  fiber first([&] { sync::acquire(s, 1, {}); });
-  fiber second([&] { sync::acquire(s, 1, {}); });
+  locks::semaphore_core s(0);
+  fiber first([&] { locks::acquire(s, 1, {}); });
+  fiber second([&] { locks::acquire(s, 1, {}); });
   explore::when_quiet();
   thread([&] { first.cancel(); });
   fiber giver([&] {
@@ -100,9 +100,9 @@ MODEL_TEST(semaphore_a_cancelled_waiter_takes_no_permit_with_it, .old_reads = 1)
 // The large request at the head leaves; what there is goes to the small one behind it.
 // req: BZ-13 CC-10
 MODEL_TEST(semaphore_a_cancelled_large_request_lets_others_pass, .old_reads = 1) {
-  sync::semaphore_core s(0);
-  fiber large([&] { sync::acquire(s, 2, {}); });
-  fiber small([&] { sync::acquire(s, 1, {}); });
+  locks::semaphore_core s(0);
+  fiber large([&] { locks::acquire(s, 2, {}); });
+  fiber small([&] { locks::acquire(s, 1, {}); });
   explore::when_quiet();
   thread([&] { large.cancel(); });
   fiber giver([&] {
@@ -116,11 +116,11 @@ MODEL_TEST(semaphore_a_cancelled_large_request_lets_others_pass, .old_reads = 1)
 // Nobody gives again: only the one that leaves can let the other pass. It sees what was done before the release.
 // req: BZ-13 CC-10
 MODEL_TEST(semaphore_the_one_that_leaves_lets_the_next_pass) {
-  sync::semaphore_core s(0);
+  locks::semaphore_core s(0);
   base::plain<int> told{0};
-  fiber large([&] { sync::acquire(s, 2, {}); });
+  fiber large([&] { locks::acquire(s, 2, {}); });
   fiber small([&] {
-    sync::acquire(s, 1, {});
+    locks::acquire(s, 1, {});
     model_assert(told == 1);
   });
   fiber giver([&] {
@@ -135,9 +135,9 @@ MODEL_TEST(semaphore_the_one_that_leaves_lets_the_next_pass) {
 // As above, with somebody who does not wait: it finds by itself what the one that left did not take.
 // req: BZ-13 CC-10
 MODEL_TEST(semaphore_what_is_left_by_one_that_leaves_can_be_taken) {
-  sync::semaphore_core s(0);
+  locks::semaphore_core s(0);
   base::plain<int> told{0};
-  fiber large([&] { sync::acquire(s, 2, {}); });
+  fiber large([&] { locks::acquire(s, 2, {}); });
   fiber giver([&] {
     told = 1;
     release(s, 1);
@@ -151,10 +151,10 @@ MODEL_TEST(semaphore_what_is_left_by_one_that_leaves_can_be_taken) {
 
 // req: BZ-13 BZ-11 LS-P3
 MODEL_TEST(semaphore_time_out_against_release) {
-  sync::semaphore_core s(0);
-  weft::time::wheel w;
+  locks::semaphore_core s(0);
+  weft::timing::wheel w;
   bool got = false;
-  fiber late([&] { got = sync::try_acquire_until(s, 1, at(begin + 3 * tick), {}); }, &w);
+  fiber late([&] { got = locks::try_acquire_until(s, 1, at(begin + 3 * tick), {}); }, &w);
   fiber giver([&] { release(s, 1); });
   thread([&] { fire(w, begin + 5 * tick); });
   join_all();
@@ -164,9 +164,9 @@ MODEL_TEST(semaphore_time_out_against_release) {
 // The one who waited owns it, and it goes while release() is not yet over.
 // req: BZ-13
 MODEL_TEST(semaphore_who_acquires_destroys, .preemptions = -1) {
-  auto* s = new sync::semaphore_core(0);
+  auto* s = new locks::semaphore_core(0);
   fiber waiter([=] {
-    sync::acquire(*s, 1, {});
+    locks::acquire(*s, 1, {});
     delete s;
   });
   fiber giver([=] { release(*s, 1); });
@@ -175,16 +175,16 @@ MODEL_TEST(semaphore_who_acquires_destroys, .preemptions = -1) {
 
 // req: BZ-13 CC-10
 MODEL_TEST(semaphore_who_acquires_destroys_after_another_has_left, .old_reads = 1) {
-  auto* s = new sync::semaphore_core(0);
+  auto* s = new locks::semaphore_core(0);
   base::atomic<bool> left{false};
   fiber cancelled([&, s] {
     try {
-      sync::acquire(*s, 2, {});
+      locks::acquire(*s, 2, {});
     } catch (const weft::cancelled&) {}
     left.store(true, base::release);
   });
   fiber waiter([&, s] {
-    sync::acquire(*s, 1, {});
+    locks::acquire(*s, 1, {});
     while (!left.load(base::acquire)) base::cpu_relax();
     delete s;
   });
@@ -196,8 +196,8 @@ MODEL_TEST(semaphore_who_acquires_destroys_after_another_has_left, .old_reads = 
 // Found waited for, and a moment later not any more: a release must not undo what others do without the lock.
 // req: BZ-13 CC-10
 MODEL_TEST(semaphore_two_releases_while_the_waiter_leaves) {
-  sync::semaphore_core s(0);
-  fiber waiter([&] { sync::acquire(s, 3, {}); });
+  locks::semaphore_core s(0);
+  fiber waiter([&] { locks::acquire(s, 3, {}); });
   explore::when_quiet();
   thread([&] { waiter.cancel(); });
   thread([&] { release(s, 1); });
@@ -209,9 +209,9 @@ MODEL_TEST(semaphore_two_releases_while_the_waiter_leaves) {
 // One takes its permit under the lock; the other, who takes the rest without it, sees what was done before the release, too.
 // req: BZ-13
 MODEL_TEST(semaphore_the_rest_of_a_release) {
-  sync::semaphore_core s(0);
+  locks::semaphore_core s(0);
   base::plain<int> told{0};
-  fiber first([&] { sync::acquire(s, 1, {}); });
+  fiber first([&] { locks::acquire(s, 1, {}); });
   fiber giver([&] {
     told = 1;
     release(s, 2);

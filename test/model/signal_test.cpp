@@ -13,15 +13,15 @@ using namespace model;
 
 namespace {
 
-constexpr sync::until_set stays{.takes = false};
-constexpr sync::until_set takes{.takes = true};
-void wait(sync::signal_core& s, sync::until_set u) { sync::wait_for(s, u, "test", {}); }
+constexpr locks::until_set stays{.takes = false};
+constexpr locks::until_set takes{.takes = true};
+void wait(locks::signal_core& s, locks::until_set u) { locks::wait_for(s, u, "test", {}); }
 
 }  // namespace
 
 // req: BZ-13
 MODEL_TEST(event_set_against_two_waits) {
-  sync::signal_core s;
+  locks::signal_core s;
   base::plain<int> told{0};
   const auto waits = [&] {
     wait(s, stays);
@@ -39,7 +39,7 @@ MODEL_TEST(event_set_against_two_waits) {
 // The event is the waiter's, and goes while set() is not yet over.
 // req: BZ-13
 MODEL_TEST(event_who_waits_destroys, .preemptions = -1) {
-  auto* s = new sync::signal_core;
+  auto* s = new locks::signal_core;
   fiber waiter([=] {
     wait(*s, stays);
     delete s;
@@ -50,7 +50,7 @@ MODEL_TEST(event_who_waits_destroys, .preemptions = -1) {
 
 // req: BZ-13 CC-10
 MODEL_TEST(event_cancel_against_set) {
-  sync::signal_core s;
+  locks::signal_core s;
   fiber a([&] { wait(s, stays); });
   fiber b([&] { wait(s, stays); });
   thread([&] { a.cancel(); });
@@ -61,10 +61,10 @@ MODEL_TEST(event_cancel_against_set) {
 
 // req: BZ-13 BZ-11
 MODEL_TEST(event_time_out_against_set) {
-  sync::signal_core s;
-  weft::time::wheel w;
+  locks::signal_core s;
+  weft::timing::wheel w;
   bool got = false;
-  fiber late([&] { got = sync::wait_until(s, takes, "signal", at(begin + 3 * tick), {}); }, &w);
+  fiber late([&] { got = locks::wait_until(s, takes, "signal", at(begin + 3 * tick), {}); }, &w);
   fiber setter([&] { s.set_for_one(); });
   thread([&] { fire(w, begin + 5 * tick); });
   join_all();
@@ -74,7 +74,7 @@ MODEL_TEST(event_time_out_against_set) {
 // One for each, whatever comes first.
 // req: BZ-13
 MODEL_TEST(notify_two_and_two) {
-  sync::signal_core s;
+  locks::signal_core s;
   base::atomic<int> woken{0};
   fiber a([&] {
     wait(s, takes);
@@ -96,7 +96,7 @@ MODEL_TEST(notify_two_and_two) {
 // The one notification goes to the one who stays.
 // req: BZ-13 CC-10 LS-P3
 MODEL_TEST(notify_cancel_against_notify) {
-  sync::signal_core s;
+  locks::signal_core s;
   fiber a([&] { wait(s, takes); });
   thread([&] { a.cancel(); });
   fiber giver([&] { s.set_for_one(); });
@@ -106,7 +106,7 @@ MODEL_TEST(notify_cancel_against_notify) {
 
 // req: BZ-13 CC-10 LS-P3
 MODEL_TEST(notify_a_cancelled_waiter_takes_none_with_it) {
-  sync::signal_core s;
+  locks::signal_core s;
   fiber leaves([&] { wait(s, takes); });
   fiber stays_on([&] { wait(s, takes); });
   thread([&] { leaves.cancel(); });
@@ -121,7 +121,7 @@ MODEL_TEST(notify_a_cancelled_waiter_takes_none_with_it) {
 
 // req: BZ-13
 MODEL_TEST(notify_all_wakes_those_who_wait) {
-  sync::signal_core s;
+  locks::signal_core s;
   base::atomic<int> ended{0};
   const auto waits = [&] {
     wait(s, takes);

@@ -15,7 +15,7 @@
 namespace model {
 
 namespace base = weft::base;
-namespace sync = weft::sync;
+namespace locks = weft::locks;
 using explore::join_all;
 using explore::thread;
 
@@ -35,7 +35,7 @@ class fiber : public weft::sched::model_task {
       });
     });
   }
-  void cancel() noexcept { weft::wait::cancel(*this); }
+  void cancel() noexcept { weft::waits::cancel(*this); }
   bool cancelled = false;
 };
 
@@ -45,7 +45,7 @@ inline constexpr base::time_ns tick = base::time_ns{1} << 15;
   return std::chrono::steady_clock::time_point(std::chrono::steady_clock::duration(t));
 }
 // Time passes, and some worker fires what is due.
-inline void fire(weft::time::wheel& w, base::time_ns now) {
+inline void fire(weft::timing::wheel& w, base::time_ns now) {
   base::pass_time(now);
   weft::sched::worker on;
   (void)w.fire(now, on, SIZE_MAX);

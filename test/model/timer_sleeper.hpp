@@ -12,10 +12,10 @@ inline constexpr weft::base::time_ns soon = (weft::base::time_ns{1} << 40) + 100
 
 // A timer in the wheel of a worker that is stuck, and somebody who waits for it.
 struct sleeper {
-  weft::wait::thread_waiter who;
-  weft::time::entry timer;
-  weft::time::wheel* wheel;
-  explicit sleeper(weft::sched::worker& stuck) : wheel(static_cast<weft::time::wheel*>(&stuck.timers())) {
+  weft::waits::thread_waiter who;
+  weft::timing::entry timer;
+  weft::timing::wheel* wheel;
+  explicit sleeper(weft::sched::worker& stuck) : wheel(static_cast<weft::timing::wheel*>(&stuck.timers())) {
     timer.deadline = soon;
     wheel->lock();
     const std::uint64_t word = who.word.begin_park(0);

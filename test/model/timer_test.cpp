@@ -17,8 +17,8 @@ using explore::thread;
 using model::fiber;
 namespace base = weft::base;
 namespace task = weft::task;
-namespace wait = weft::wait;
-namespace wheel_of = weft::time;
+namespace waits = weft::waits;
+namespace wheel_of = weft::timing;
 
 namespace {
 
@@ -45,20 +45,20 @@ void fire_until(wheel_of::wheel& w, const base::atomic<bool>& awake) {
 }
 
 // An event with a deadline: one wait on two lists, as a receive with a time limit is.
-class timed_event final : public wait::waitable {
+class timed_event final : public waits::waitable {
  public:
   timed_event(model::event& e, wheel_of::wheel& w, base::time_ns deadline) : event_(e), wheel_(w) {
     timer_.deadline = deadline;
   }
   bool try_complete() noexcept override { return event_.try_complete() || base::now() >= timer_.deadline; }
-  bool publish(wait::node& n) noexcept override {
+  bool publish(waits::node& n) noexcept override {
     if (!event_.publish(n)) return false;
     timer_.waiter.who = n.who;
     timer_.waiter.ticket = n.ticket;
     wheel_.insert(timer_);
     return true;
   }
-  void unpublish(wait::node& n) noexcept override {
+  void unpublish(waits::node& n) noexcept override {
     event_.unpublish(n);
     wheel_.remove(timer_);
   }
@@ -75,7 +75,7 @@ class timed_event final : public wait::waitable {
   const void* object() const noexcept override { return this; }
 
   // The other list still has its node when one of the two has won.
-  void leave(wait::node& n) noexcept {
+  void leave(waits::node& n) noexcept {
     lock();
     unpublish(n);
     unlock();
@@ -135,7 +135,7 @@ MODEL_TEST(timer_expiry_against_cancel, .preemptions = -1) {
           cancelled = true;
         }
         // Where sleep_until keeps its timer.
-        model_assert(!reinterpret_cast<const wheel_of::entry*>(wait::current_task()->wait_room)->waiter.linked);
+        model_assert(!reinterpret_cast<const wheel_of::entry*>(waits::current_task()->wait_room)->waiter.linked);
       },
       &w);
   thread([&] { (void)fire_at(w, begin + 5 * tick); });
@@ -153,8 +153,8 @@ MODEL_TEST(timer_expiry_against_wake, .preemptions = -1) {
   int woke = 0;
   fiber waiter([&] {
     timed_event limited(e, w, begin + 3 * tick);
-    wait::node n;
-    model_assert(wait::fiber_wait(limited, n, {.interruptible = true, .where = {}}) == wait::outcome::completed);
+    waits::node n;
+    model_assert(waits::fiber_wait(limited, n, {.interruptible = true, .where = {}}) == waits::outcome::completed);
     limited.leave(n);
     model_assert(!n.linked);
     if (e.try_complete()) model_assert(told == 1);
@@ -174,10 +174,10 @@ MODEL_TEST(timer_expiry_against_wake_and_cancel, .preemptions = 4) {
   model::event e;
   fiber waiter([&] {
     timed_event limited(e, w, begin + 3 * tick);
-    wait::node n;
-    const wait::outcome o = wait::fiber_wait(limited, n, {.interruptible = true, .where = {}});
+    waits::node n;
+    const waits::outcome o = waits::fiber_wait(limited, n, {.interruptible = true, .where = {}});
     limited.leave(n);
-    model_assert(!n.linked && (o == wait::outcome::completed || o == wait::outcome::cancelled));
+    model_assert(!n.linked && (o == waits::outcome::completed || o == waits::outcome::cancelled));
   });
   thread([&] { e.set(); });
   thread([&] { (void)fire_at(w, begin + 5 * tick); });

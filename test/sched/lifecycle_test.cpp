@@ -46,7 +46,7 @@ TEST(Lifecycle, EveryStateIsSeenInTheLifeOfATask) {
     weft::base::atomic<phase> when_asked_again{phase::init};
   } s;
   auto h = rt->spawn([&s] {
-    s.self.store(weft::wait::current_task());
+    s.self.store(weft::waits::current_task());
     // The condition of park_if is asked RUNNING, and once more PARKING.
     const auto still = [](const void* p) {
       auto* all = static_cast<shared*>(const_cast<void*>(p));
@@ -54,7 +54,7 @@ TEST(Lifecycle, EveryStateIsSeenInTheLifeOfATask) {
       (n == 0 ? all->when_asked_first : all->when_asked_again).store(phase_of(all->self.load()));
       return !all->go.load();
     };
-    while (!s.go.load()) weft::wait::park_if(still, &s, std::source_location::current());
+    while (!s.go.load()) weft::waits::park_if(still, &s, std::source_location::current());
   });
   // RUNNABLE: among the records there is one that is active and not running.
   int runnable = 0;
@@ -81,7 +81,7 @@ TEST(Lifecycle, ACancelledTaskEndsInCancelledAndOneThatIgnoresItInDone) {
   weft::base::atomic<bool> never{false};
   weft::base::atomic<record*> r{nullptr};
   auto obeys = rt->spawn([&] {
-    r.store(weft::wait::current_task());
+    r.store(weft::waits::current_task());
     for (;;) weft::park_if(never, false);
   });
   support::until([&] { return r.load() != nullptr && phase_of(r.load()) == phase::parked; });
@@ -90,7 +90,7 @@ TEST(Lifecycle, ACancelledTaskEndsInCancelledAndOneThatIgnoresItInDone) {
   EXPECT_EQ(phase_of(r.load()), phase::cancelled);
   support::latch go;
   auto ignores = rt->spawn([&] {
-    r.store(weft::wait::current_task());
+    r.store(weft::waits::current_task());
     go.hold();
   });
   ignores.cancel();
@@ -123,20 +123,20 @@ TEST(Lifecycle, AWakeThatMeetsParkingIsNotQueuedButRecoveredByTheCommittingStack
   } s;
   s.rt = &rt;
   rt->run([&s] {
-    s.self = weft::wait::current_task();
+    s.self = weft::waits::current_task();
     const auto still = [](const void* p) {
       auto* all = static_cast<shared*>(const_cast<void*>(p));
       if (all->asked++ == 1) {
         EXPECT_EQ(phase_of(all->self), phase::parking);
         all->wakes_before = (*all->rt)->statistics().wakes;
-        weft::wait::unpark(*all->self);  // the waker meets PARKING
+        weft::waits::unpark(*all->self);  // the waker meets PARKING
         all->wakes_inside = (*all->rt)->statistics().wakes;
         EXPECT_EQ(phase_of(all->self), phase::parking);
         EXPECT_NE(all->self->word.peek() & state_word::wake_pending, 0u);
       }
       return true;
     };
-    weft::wait::park_if(still, &s, std::source_location::current());
+    weft::waits::park_if(still, &s, std::source_location::current());
   });
   EXPECT_EQ(s.asked, 2);
   EXPECT_EQ(s.wakes_inside, s.wakes_before) << "the waker queued nothing";
@@ -199,7 +199,7 @@ TEST_F(MustNotDeathTest, ATaskThatIsInAQueueAlreadyIsQueuedAgain) {
 
 // req: LS-S LS-F2
 TEST_F(MustNotDeathTest, ATaskThatRunsIsQueued) {
-  EXPECT_DEATH(weft::run([] { weft::sched::scheduler::schedule(weft::wait::current_task()); }), "RUNNING -> RUNNABLE");
+  EXPECT_DEATH(weft::run([] { weft::sched::scheduler::schedule(weft::waits::current_task()); }), "RUNNING -> RUNNABLE");
 }
 
 // ---- the table in the documentation --------------------------------------------------------------------------------

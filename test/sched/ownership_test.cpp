@@ -66,7 +66,7 @@ TEST(Ownership, ATaskThatYieldsIsOnOneWorkerAtATimeAndThatWorkersCurrent) {
         all.push_back(weft::spawn([&] {
           presence here;
           const footprint mark;
-          const weft::task::record* self = weft::wait::current_task();
+          const weft::task::record* self = weft::waits::current_task();
           here.enter();
           for (std::size_t i = 0; i < yields; ++i) {
             const bool as_it_should_be = weft::sched::this_worker()->current() == self &&

@@ -23,7 +23,7 @@ using support::scaled;
 using support::watched_runtime;
 using weft_test::semaphore;
 namespace base = weft::base;
-namespace wait = weft::wait;
+namespace waits = weft::waits;
 
 struct ledger {
   base::atomic<std::size_t> taken{0};
@@ -38,7 +38,7 @@ struct ledger {
 void wait_somehow(std::uint64_t dice, semaphore& s, ledger& l, base::atomic<std::uint64_t>& flag) {
   switch (dice % 4) {
     case 0:
-      if (s.take() == wait::outcome::cancelled) throw weft::cancelled();
+      if (s.take() == waits::outcome::cancelled) throw weft::cancelled();
       ++l.taken;
       break;
     case 1: {

@@ -21,7 +21,7 @@ using support::scaled;
 using support::watched_runtime;
 using weft_test::semaphore;
 namespace base = weft::base;
-namespace wait = weft::wait;
+namespace waits = weft::waits;
 
 // Every task parks once, so every life of a record has a wait whose waker may come late.
 // req: LS-T1 CSP-9 CC-6
@@ -39,7 +39,7 @@ TEST(WaitLifecycles, three_hundred_thousand_over_recycled_records_each_wait_and_
         std::vector<weft::join_handle<std::size_t>> all;
         for (std::size_t k = 0; k < at_once; ++k)
           all.push_back(weft::spawn([&] {
-            if (s.take() == wait::outcome::completed) ++ran;
+            if (s.take() == waits::outcome::completed) ++ran;
             return std::size_t{1};
           }));
         for (std::size_t k = 0; k < at_once; ++k) s.post();

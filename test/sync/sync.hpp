@@ -42,7 +42,7 @@ class named_task {
   template <class F>
   named_task(weft::runtime& rt, F f)
       : handle_(rt.spawn([this, f = std::move(f)]() mutable {
-          self_.store(weft::wait::current_task(), base::release);
+          self_.store(weft::waits::current_task(), base::release);
           f();
         })) {}
   named_task(const named_task&) = delete;

@@ -22,7 +22,7 @@ using namespace std::chrono_literals;
 using weft::task::record;
 
 std::uint32_t count(const record* r) { return r->references.load(); }
-record* self() { return weft::wait::current_task(); }
+record* self() { return weft::waits::current_task(); }
 
 // req: BZ-7
 TEST(References, SchedulerHandleAndRefEachHoldOne) {

@@ -134,7 +134,7 @@ TEST(Sleep, the_longest_times_sleep_until_cancelled) {
     watched_runtime rt(2);
     base::atomic<weft::task::record*> who{nullptr};
     auto h = rt->spawn([&] {
-      who = weft::wait::current_task();
+      who = weft::waits::current_task();
       how();
     });
     until([&] { return is_parked(who.load()); });
@@ -228,7 +228,7 @@ TEST(Sleep, a_stuck_worker_delays_no_timer_of_its_own) {
         if (round % 2 == 0)  // the others are fast asleep and know of no deadline
           support::hold_worker_until([&] { return rt.core().idle().sleeping() + 1 == workers; });
         auto sleeper = weft::spawn([&] {
-          s.who = weft::wait::current_task();
+          s.who = weft::waits::current_task();
           s.worker = sched::this_worker()->id();
           weft::sleep_for(3ms);
           s.woken = true;
@@ -258,7 +258,7 @@ TEST(Sleep, timers_fire_one_after_the_other_though_each_task_they_wake_keeps_its
         const auto start = clock::now() + 5ms;
         for (std::size_t i = 0; i < n; ++i)
           all.push_back(weft::spawn([&, i] {
-            who[i] = weft::wait::current_task();
+            who[i] = weft::waits::current_task();
             weft::sleep_until(start + i * 2ms);
             ++woken;
             support::hold_worker_until([&] { return woken.load() == n; });

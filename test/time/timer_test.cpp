@@ -198,7 +198,7 @@ TEST(Timer, a_stuck_worker_delays_no_timer_in_a_select) {
         if (round % 2 == 0)  // the others are fast asleep and know of no deadline
           support::hold_worker_until([&] { return rt.core().idle().sleeping() + 1 == workers; });
         auto sleeper = weft::spawn([&] {
-          s.who = weft::wait::current_task();
+          s.who = weft::waits::current_task();
           s.worker = sched::this_worker()->id();
           EXPECT_EQ(in.recv_for(3ms), std::nullopt);
           s.woken = true;

@@ -23,17 +23,17 @@ using namespace std::chrono_literals;
 using weft::base::time_ns;
 using weft::task::phase;
 using weft::task::state_word;
-using timer = weft::time::entry;
-using weft::time::wheel;
+using timer = weft::timing::entry;
+using weft::timing::wheel;
 namespace base = weft::base;
 namespace sched = weft::sched;
-namespace wait = weft::wait;
+namespace waits = weft::waits;
 
 constexpr time_ns one_tick = time_ns{1} << 15;
 
 // One who waits for a timer: PARKED, without a thread behind.
 struct sleeper {
-  wait::thread_waiter who;
+  waits::thread_waiter who;
   timer t;
 
   void park(wheel& on, time_ns deadline) {

@@ -27,7 +27,7 @@ using support::watched_runtime;
 using weft::task::phase;
 using weft::task::state_word;
 namespace base = weft::base;
-namespace wait = weft::wait;
+namespace waits = weft::waits;
 
 static_assert(!std::is_base_of_v<std::exception, weft::cancelled>);
 static_assert(std::is_base_of_v<std::exception, weft::task_cancelled>);
@@ -57,7 +57,7 @@ void is_cancelled_while_parked(std::size_t workers, Waiting waiting) {
     tally outer(destroyed);
     const auto inner = [&] {
       tally local(destroyed);
-      who = wait::current_task();
+      who = waits::current_task();
       waiting();
       went_on = true;
     };
@@ -284,7 +284,7 @@ TEST(Cancel, a_shielded_wait_is_not_interrupted) {
     auto h = rt->spawn([&] {
       {
         weft::this_task::shield s;
-        who = wait::current_task();
+        who = waits::current_task();
         while (closed.load()) weft::park_if(closed, true);
         woke_by_itself = true;
       }

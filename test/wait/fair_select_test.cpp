@@ -143,7 +143,7 @@ TEST(FairSelect, a_sender_that_waits_has_its_share) {
 // An arm of one's own that cannot be tried alone.
 class slow_arm final : public weft::select_arm {
  public:
-  [[nodiscard]] weft::wait::arm prepare() override { return past_.prepare(); }
+  [[nodiscard]] weft::waits::arm prepare() override { return past_.prepare(); }
   [[nodiscard]] bool complete() override { return past_.complete(); }
 
  private:

@@ -25,7 +25,7 @@ using support::watched_runtime;
 using weft::task::phase;
 using weft::task::state_word;
 namespace base = weft::base;
-namespace wait = weft::wait;
+namespace waits = weft::waits;
 
 bool is_parked(const weft::task::record* t) {
   return t != nullptr && state_word::phase_of(t->word.load()) == phase::parked;
@@ -252,7 +252,7 @@ TEST(Join, a_cancelled_joiner_leaves_and_the_handle_can_still_be_joined) {
     std::vector<weft::join_handle<void>> joiners;
     for (int i = 0; i < 3; ++i)
       joiners.push_back(rt->spawn([&, i] {
-        who[i] = wait::current_task();
+        who[i] = waits::current_task();
         target.wait();
       }));
     for (auto& w : who) until([&] { return is_parked(w.load()); });

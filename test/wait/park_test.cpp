@@ -25,7 +25,7 @@ using weft::task::state_word;
 using weft_test::semaphore;
 namespace base = weft::base;
 namespace task = weft::task;
-namespace wait = weft::wait;
+namespace waits = weft::waits;
 
 void spin(std::size_t n) {
   for (; n > 0; --n) base::cpu_relax();
@@ -68,7 +68,7 @@ TEST(Park, a_wake_under_the_lock_at_any_moment_of_the_park_is_never_lost) {
     watched_runtime rt(workers);
     semaphore s;
     rounds_of_waking r(n);
-    auto waiter = rt->spawn([&] { r.wait_with([&](std::size_t) { ASSERT_EQ(s.take(), wait::outcome::completed); }); });
+    auto waiter = rt->spawn([&] { r.wait_with([&](std::size_t) { ASSERT_EQ(s.take(), waits::outcome::completed); }); });
     r.wake_with([&](std::size_t) { s.post(); });
     waiter.join();
     EXPECT_EQ(r.woken(), n);
@@ -139,7 +139,7 @@ TEST(Park, a_cancellation_at_any_moment_of_the_park_is_never_lost) {
       auto h = rt->spawn([&] {
         started.store(true, base::release);
         spin(i * 7 % 61);
-        if (never.take() == wait::outcome::cancelled) throw weft::cancelled();
+        if (never.take() == waits::outcome::cancelled) throw weft::cancelled();
       });
       until([&] { return started.load(base::acquire); });
       spin(i * 13 % 401);
@@ -156,7 +156,7 @@ TEST(Park, a_cancellation_at_any_moment_of_the_park_is_never_lost) {
 }
 
 // Says what it saw of the parking task at every call it gets.
-class witness final : public wait::waitable {
+class witness final : public waits::waitable {
  public:
   struct sight {
     const char* call;
@@ -169,12 +169,12 @@ class witness final : public wait::waitable {
     note("try_complete");
     return completed_.load();
   }
-  bool publish(wait::node& n) noexcept override {
+  bool publish(waits::node& n) noexcept override {
     note("publish");
     node_ = &n;
     return true;
   }
-  void unpublish(wait::node&) noexcept override {
+  void unpublish(waits::node&) noexcept override {
     note("unpublish");
     node_ = nullptr;
   }
@@ -194,8 +194,8 @@ class witness final : public wait::waitable {
   bool complete() {
     base::lock_guard hold(lock_);
     completed_ = true;
-    if (node_ == nullptr || !wait::claim(*node_, task::wake_reason::data)) return false;
-    wait::resume(*node_->who);
+    if (node_ == nullptr || !waits::claim(*node_, task::wake_reason::data)) return false;
+    waits::resume(*node_->who);
     return true;
   }
   [[nodiscard]] bool is_published() {
@@ -213,7 +213,7 @@ class witness final : public wait::waitable {
   }
   task::record& waiter_;
   base::lock lock_;
-  wait::node* node_ = nullptr;
+  waits::node* node_ = nullptr;
   base::atomic<bool> completed_{false};
   std::vector<sight> sights_;
 };
@@ -226,10 +226,10 @@ TEST(Park, after_the_commit_the_next_stack_goes_on_and_the_parked_one_stands_sti
   watched_runtime rt(1);
   base::atomic<witness*> shown{nullptr};
   auto waiter = rt->spawn([&] {
-    witness w(*wait::current_task());
+    witness w(*waits::current_task());
     shown = &w;
-    wait::node n;
-    EXPECT_EQ(wait::fiber_wait(w, n, {}), wait::outcome::completed);
+    waits::node n;
+    EXPECT_EQ(waits::fiber_wait(w, n, {}), waits::outcome::completed);
     const std::vector<witness::sight> seen = w.sights();
     ASSERT_EQ(seen.size(), 4u);
     EXPECT_STREQ(seen[0].call, "try_complete");
@@ -251,7 +251,7 @@ TEST(Park, after_the_commit_the_next_stack_goes_on_and_the_parked_one_stands_sti
 enum class moment { first_look, before_parking, parking, committed };
 constexpr moment moments[] = {moment::first_look, moment::before_parking, moment::parking, moment::committed};
 
-class stepper final : public wait::waitable {
+class stepper final : public waits::waitable {
  public:
   enum class act { cancel, complete };
   stepper(task::record& waiter, moment when, act what) : waiter_(waiter), when_(when), what_(what) {}
@@ -261,13 +261,13 @@ class stepper final : public wait::waitable {
     at(moment::first_look, phase::active);
     return is_over;
   }
-  bool publish(wait::node& n) noexcept override {
+  bool publish(waits::node& n) noexcept override {
     if (completed_) return false;
     node_ = &n;
     at(moment::parking, phase::parking);
     return true;
   }
-  void unpublish(wait::node&) noexcept override { node_ = nullptr; }
+  void unpublish(waits::node&) noexcept override { node_ = nullptr; }
   void lock() noexcept override {
     lock_.acquire();
     at(moment::before_parking, phase::active);
@@ -286,17 +286,17 @@ class stepper final : public wait::waitable {
     if (now != when_ || acted_) return;
     acted_ = true;
     EXPECT_EQ(state_word::phase_of(waiter_.word.load()), expected);
-    if (what_ == act::cancel) return wait::cancel(waiter_);
+    if (what_ == act::cancel) return waits::cancel(waiter_);
     completed_ = true;
-    if (node_ == nullptr || !wait::claim(*node_, task::wake_reason::data)) return;
+    if (node_ == nullptr || !waits::claim(*node_, task::wake_reason::data)) return;
     task::parkable& who = *std::exchange(node_, nullptr)->who;
-    wait::resume(who);
+    waits::resume(who);
   }
   task::record& waiter_;
   const moment when_;
   const act what_;
   base::lock lock_;
-  wait::node* node_ = nullptr;
+  waits::node* node_ = nullptr;
   bool completed_ = false;
   bool acted_ = false;
 };
@@ -308,9 +308,9 @@ TEST(Park, a_cancellation_at_each_step_of_the_park_ends_it_once) {
     SCOPED_TRACE(static_cast<int>(when));
     watched_runtime rt(1);
     auto h = rt->spawn([when] {
-      stepper s(*wait::current_task(), when, stepper::act::cancel);
-      wait::node n;
-      EXPECT_EQ(wait::fiber_wait(s, n, {}), wait::outcome::cancelled);
+      stepper s(*waits::current_task(), when, stepper::act::cancel);
+      waits::node n;
+      EXPECT_EQ(waits::fiber_wait(s, n, {}), waits::outcome::cancelled);
       EXPECT_TRUE(s.acted());
       EXPECT_FALSE(n.linked);
       const weft::this_task::shield still_alive;
@@ -327,9 +327,9 @@ TEST(Park, a_wake_at_each_step_of_the_park_ends_it_once) {
     SCOPED_TRACE(static_cast<int>(when));
     watched_runtime rt(1);
     const weft::runtime_statistics s = rt->run([&] {
-      stepper w(*wait::current_task(), when, stepper::act::complete);
-      wait::node n;
-      EXPECT_EQ(wait::fiber_wait(w, n, {}), wait::outcome::completed);
+      stepper w(*waits::current_task(), when, stepper::act::complete);
+      waits::node n;
+      EXPECT_EQ(waits::fiber_wait(w, n, {}), waits::outcome::completed);
       EXPECT_TRUE(w.acted());
       return rt->statistics();
     });
@@ -351,7 +351,7 @@ TEST(Park, an_unpark_or_a_cancellation_during_each_question_of_park_if_is_not_lo
         mutable int asked = 0;
         [[nodiscard]] bool load() const {
           if (++asked == question) {
-            EXPECT_EQ(state_word::phase_of(wait::current_task()->word.load()),
+            EXPECT_EQ(state_word::phase_of(waits::current_task()->word.load()),
                       question == 1 ? phase::active : phase::parking);
             if (by_cancel)
               weft::this_task::ref().cancel();
@@ -374,11 +374,11 @@ TEST(Park, a_wait_that_publish_turns_down_goes_on_without_a_switch) {
   watched_runtime rt(1);
   const weft::runtime_statistics before = rt->statistics();
   rt->run([] {
-    class over final : public wait::waitable {
+    class over final : public waits::waitable {
      public:
       bool try_complete() noexcept override { return false; }
-      bool publish(wait::node&) noexcept override { return false; }
-      void unpublish(wait::node&) noexcept override { ADD_FAILURE() << "nothing was published"; }
+      bool publish(waits::node&) noexcept override { return false; }
+      void unpublish(waits::node&) noexcept override { ADD_FAILURE() << "nothing was published"; }
       void lock() noexcept override { ++locked; }
       void unlock() noexcept override { --locked; }
       [[nodiscard]] base::lock* own_lock() noexcept override { return nullptr; }  // of no select
@@ -386,10 +386,10 @@ TEST(Park, a_wait_that_publish_turns_down_goes_on_without_a_switch) {
       [[nodiscard]] const void* object() const noexcept override { return this; }
       int locked = 0;
     } w;
-    wait::node n;
-    EXPECT_EQ(wait::fiber_wait(w, n, {}), wait::outcome::completed);
+    waits::node n;
+    EXPECT_EQ(waits::fiber_wait(w, n, {}), waits::outcome::completed);
     EXPECT_EQ(w.locked, 0);
-    EXPECT_EQ(state_word::phase_of(wait::current_task()->word.load()), phase::active);
+    EXPECT_EQ(state_word::phase_of(waits::current_task()->word.load()), phase::active);
   });
   EXPECT_EQ(rt->statistics().parks, before.parks);
 }
@@ -407,10 +407,10 @@ TEST(Park, of_many_wakers_of_one_wait_one_enqueues) {
       base::atomic<witness*> shown{nullptr};
       base::atomic<std::size_t> done{0};
       auto waiter = rt->spawn([&] {
-        witness w(*wait::current_task());
-        wait::node node;
+        witness w(*waits::current_task());
+        waits::node node;
         shown = &w;
-        EXPECT_EQ(wait::fiber_wait(w, node, {}), wait::outcome::completed);
+        EXPECT_EQ(waits::fiber_wait(w, node, {}), waits::outcome::completed);
         ++resumed;
         until([&] { return done.load() == wakers; });  // the node lives until nobody looks at it any more
       });
@@ -445,7 +445,7 @@ TEST(Park, a_wake_between_publication_and_switch_neither_loses_a_task_nor_runs_i
       tasks.push_back(rt->spawn([&] {
         base::atomic<int> inside{0};
         for (std::size_t i = 0; i < each; ++i) {
-          if (tokens.take() != wait::outcome::completed) break;
+          if (tokens.take() != waits::outcome::completed) break;
           if (inside.exchange(1) != 0) ++twice;
           ++taken;
           spin(i % 17);
@@ -480,9 +480,9 @@ TEST(Park, what_a_dump_shows_of_a_parked_task_is_why_where_and_on_what) {
   semaphore s;
   std::uint32_t line = 0;
   auto h = rt->spawn([&] {
-    wait::node n;
+    waits::node n;
     line = __LINE__ + 1;
-    (void)wait::fiber_wait(s, n, {});
+    (void)waits::fiber_wait(s, n, {});
   });
   until([&] { return s.waiters() == 1; });
   std::size_t seen = 0;

@@ -23,7 +23,7 @@ using support::watched_runtime;
 using weft::task::phase;
 using weft::task::state_word;
 namespace base = weft::base;
-namespace wait = weft::wait;
+namespace waits = weft::waits;
 
 bool is_parked(const weft::task::record* t) {
   return t != nullptr && state_word::phase_of(t->word.load()) == phase::parked;
@@ -47,7 +47,7 @@ TEST(Permit, an_unpark_after_the_park_wakes) {
   base::atomic<bool> closed{true};
   base::atomic<weft::task::record*> who{nullptr};
   auto h = rt->spawn([&] {
-    who = wait::current_task();
+    who = waits::current_task();
     while (closed.load()) weft::park_if(closed, true);
   });
   until([&] { return is_parked(who.load()); });
@@ -79,7 +79,7 @@ TEST(Permit, two_unparks_leave_one_permit) {
     weft::unpark(weft::this_task::ref());
     weft::park_if(closed, true);
     passed = 1;
-    who = wait::current_task();
+    who = waits::current_task();
     weft::park_if(closed, true);
     passed = 2;
   });
@@ -121,7 +121,7 @@ TEST(Permit, unparks_during_a_join_neither_end_nor_repeat_it) {
   });
   auto joiner = rt->spawn([&] {
     weft::unpark(weft::this_task::ref());
-    who = wait::current_task();
+    who = waits::current_task();
     const int got = joined.join();
     EXPECT_TRUE(over.load());
     base::atomic<bool> closed{true};
@@ -201,7 +201,7 @@ TEST(Permit, a_flag_whose_load_throws_leaves_the_task_as_it_was) {
     };
     rt->run([when] {
       EXPECT_THROW(weft::park_if(trap{when}, true), int) << "at the " << when << ". question";
-      EXPECT_EQ(state_word::phase_of(wait::current_task()->word.load()), phase::active);
+      EXPECT_EQ(state_word::phase_of(waits::current_task()->word.load()), phase::active);
       weft::sleep_for(1ms);  // it can still park
     });
   }

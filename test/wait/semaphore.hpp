@@ -13,40 +13,40 @@ namespace weft_test {
 
 namespace base = weft::base;
 namespace task = weft::task;
-namespace wait = weft::wait;
+namespace waits = weft::waits;
 
-class semaphore final : public wait::waitable {
+class semaphore final : public waits::waitable {
  public:
   explicit semaphore(std::uint32_t count = 0) noexcept : count_(count) {}
 
   // --- what its users call ---
-  [[nodiscard]] wait::outcome take(wait::node& n, bool interruptible = true) {
-    return wait::fiber_wait(*this, n, {.interruptible = interruptible});
+  [[nodiscard]] waits::outcome take(waits::node& n, bool interruptible = true) {
+    return waits::fiber_wait(*this, n, {.interruptible = interruptible});
   }
-  [[nodiscard]] wait::outcome take(bool interruptible = true) {
-    wait::node n;
+  [[nodiscard]] waits::outcome take(bool interruptible = true) {
+    waits::node n;
     return take(n, interruptible);
   }
   void post() noexcept {
     task::parkable* woken = nullptr;
     {
       base::lock_guard guard(lock_);
-      while (wait::node* n = waiters_) {
-        wait::unlink(waiters_, *n);
+      while (waits::node* n = waiters_) {
+        waits::unlink(waiters_, *n);
         ++looked_at_;
-        if (!wait::claim(*n, task::wake_reason::data)) continue;  // it was cancelled meanwhile
+        if (!waits::claim(*n, task::wake_reason::data)) continue;  // it was cancelled meanwhile
         woken = n->who;
         break;
       }
       if (woken == nullptr) count_.fetch_add(1, base::release);
     }
-    if (woken != nullptr) wait::resume(*woken);
+    if (woken != nullptr) waits::resume(*woken);
   }
   [[nodiscard]] std::uint32_t count() const noexcept { return count_.load(base::acquire); }
   [[nodiscard]] std::size_t waiters() noexcept {
     base::lock_guard guard(lock_);
     std::size_t n = 0;
-    for (const wait::node* w = waiters_; w != nullptr; w = w->next) ++n;
+    for (const waits::node* w = waiters_; w != nullptr; w = w->next) ++n;
     return n;
   }
 
@@ -57,12 +57,12 @@ class semaphore final : public wait::waitable {
       if (count_.compare_exchange_weak(n, n - 1, base::acquire, base::relaxed)) return true;
     return false;
   }
-  bool publish(wait::node& n) noexcept override {
+  bool publish(waits::node& n) noexcept override {
     if (try_complete()) return false;  // a post came since the first look
-    wait::link_last(waiters_, n);
+    waits::link_last(waiters_, n);
     return true;
   }
-  void unpublish(wait::node& n) noexcept override { wait::unlink(waiters_, n); }
+  void unpublish(waits::node& n) noexcept override { waits::unlink(waiters_, n); }
   void lock() noexcept override { lock_.acquire(); }
   void unlock() noexcept override { lock_.release(); }
   [[nodiscard]] base::lock* own_lock() noexcept override { return &lock_; }
@@ -72,7 +72,7 @@ class semaphore final : public wait::waitable {
  private:
   base::lock lock_;
   base::atomic<std::uint32_t> count_;
-  wait::node* waiters_ = nullptr;  // under lock_
+  waits::node* waiters_ = nullptr;  // under lock_
   std::size_t looked_at_ = 0;      // under lock_
 };
 

@@ -17,7 +17,7 @@ using weft::task::ticket;
 using weft::task::wake_result;
 namespace base = weft::base;
 namespace task = weft::task;
-namespace wait = weft::wait;
+namespace waits = weft::waits;
 
 constexpr std::uint64_t a_cancellable_wait = state_word::interruptible;
 constexpr std::uint64_t a_permit_wait = state_word::takes_permit | state_word::interruptible;
@@ -235,10 +235,10 @@ TEST(StateSteps, a_result_has_one_keeper_the_handle_or_the_finisher) {
 TEST(StateSteps, claim_sees_an_entry_that_is_still_PARKING_but_does_not_take_it) {
   task::parkable who(task::parkable::kind::thread, phase::active, 3);
   who.wake_value = 99;
-  wait::node n;
+  waits::node n;
   n.who = &who;
   n.ticket = state_word::ticket_of(who.word.begin_park(0));
-  EXPECT_FALSE(wait::claim(n, task::wake_reason::data));
+  EXPECT_FALSE(waits::claim(n, task::wake_reason::data));
   EXPECT_EQ(phase_of(who.word), phase::parking);
   EXPECT_EQ(who.wake_value.get(), 99u) << "the reason belongs to the winner";
   EXPECT_FALSE(who.word.commit_park());
@@ -247,15 +247,15 @@ TEST(StateSteps, claim_sees_an_entry_that_is_still_PARKING_but_does_not_take_it)
 // req: LS-F4 LS-T1
 TEST(StateSteps, claim_writes_the_reason_only_when_it_wins) {
   task::parkable who(task::parkable::kind::thread, phase::active, 3);
-  wait::node n;
+  waits::node n;
   n.who = &who;
   n.ticket = state_word::ticket_of(who.word.begin_park(0));
-  wait::node old = n;
+  waits::node old = n;
   --old.ticket;
   ASSERT_TRUE(who.word.commit_park());
-  EXPECT_FALSE(wait::claim(old, task::wake_reason::closed));
-  EXPECT_TRUE(wait::claim(n, task::wake_reason::timeout));
-  EXPECT_FALSE(wait::claim(n, task::wake_reason::data));
+  EXPECT_FALSE(waits::claim(old, task::wake_reason::closed));
+  EXPECT_TRUE(waits::claim(n, task::wake_reason::timeout));
+  EXPECT_FALSE(waits::claim(n, task::wake_reason::data));
   EXPECT_EQ(who.wake_value.get(), static_cast<std::uint64_t>(task::wake_reason::timeout));
 }
 

@@ -105,7 +105,7 @@ TEST(Suspension, the_lock_of_the_object_waited_for_travels_with_the_switch_and_i
       }
     });
     for (int i = 0; i < 1000; ++i) {
-      EXPECT_EQ(s.take(), weft::wait::outcome::completed);
+      EXPECT_EQ(s.take(), weft::waits::outcome::completed);
       EXPECT_EQ(base::locks_held(), 0);
     }
     h.join();

@@ -27,7 +27,7 @@ using weft::task::state_word;
 using weft_test::semaphore;
 namespace base = weft::base;
 namespace task = weft::task;
-namespace wait = weft::wait;
+namespace waits = weft::waits;
 
 // req: LS-T1
 TEST(Ticket, a_stale_node_does_not_wake_the_next_wait_of_the_same_task) {
@@ -35,21 +35,21 @@ TEST(Ticket, a_stale_node_does_not_wake_the_next_wait_of_the_same_task) {
   watched_runtime rt(2);
   semaphore first;
   semaphore second;
-  wait::node old;
+  waits::node old;
   base::atomic<int> step{0};
   auto h = rt->spawn([&] {
-    wait::node n;
-    EXPECT_EQ(first.take(n), wait::outcome::completed);
+    waits::node n;
+    EXPECT_EQ(first.take(n), waits::outcome::completed);
     old = n;
     step = 1;
-    EXPECT_EQ(second.take(), wait::outcome::completed);
+    EXPECT_EQ(second.take(), waits::outcome::completed);
     step = 2;
   });
   until([&] { return first.waiters() == 1; });
   first.post();
   until([&] { return second.waiters() == 1; });
   const std::uint64_t before = old.who->word.load();
-  for (int i = 0; i < 1000; ++i) EXPECT_FALSE(wait::claim(old, task::wake_reason::data));
+  for (int i = 0; i < 1000; ++i) EXPECT_FALSE(waits::claim(old, task::wake_reason::data));
   EXPECT_EQ(old.who->word.load(), before) << "not even word was left";
   EXPECT_EQ(step.load(), 1);
   second.post();
@@ -64,24 +64,24 @@ TEST(Ticket, a_stale_node_does_not_wake_another_task_in_the_same_record) {
     constexpr std::size_t tasks = 200;
     constexpr std::size_t generations = 20;
     watched_runtime rt(workers);
-    std::vector<wait::node> stale;
+    std::vector<waits::node> stale;
     std::size_t reused = 0;
     for (std::size_t g = 0; g <= generations; ++g) {
       semaphore s;
       base::atomic<std::size_t> woken{0};
-      std::vector<wait::node> now(tasks);
+      std::vector<waits::node> now(tasks);
       std::vector<weft::join_handle<void>> handles;
       for (std::size_t i = 0; i < tasks; ++i)
         handles.push_back(rt->spawn([&, i] {
-          wait::node n;
-          EXPECT_EQ(s.take(n), wait::outcome::completed);
+          waits::node n;
+          EXPECT_EQ(s.take(n), waits::outcome::completed);
           now[i] = n;
           ++woken;
         }));
       until([&] { return s.waiters() == tasks; });
-      for (wait::node& n : stale) {
+      for (waits::node& n : stale) {
         if (state_word::phase_of(n.who->word.load()) == phase::parked) ++reused;
-        EXPECT_FALSE(wait::claim(n, task::wake_reason::data));
+        EXPECT_FALSE(waits::claim(n, task::wake_reason::data));
       }
       EXPECT_EQ(s.waiters(), tasks);
       EXPECT_EQ(woken.load(), 0u);

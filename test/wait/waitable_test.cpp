@@ -24,7 +24,7 @@ using support::watched_runtime;
 using weft_test::semaphore;
 namespace base = weft::base;
 namespace task = weft::task;
-namespace wait = weft::wait;
+namespace waits = weft::waits;
 
 // req: LS-W1 LS-W2
 TEST(Waitable, tasks_take_exactly_what_tasks_post) {
@@ -38,7 +38,7 @@ TEST(Waitable, tasks_take_exactly_what_tasks_post) {
     std::vector<weft::join_handle<void>> all;
     for (std::size_t k = 0; k < sides; ++k) {
       all.push_back(rt->spawn([&] {
-        for (std::size_t i = 0; i < each; ++i) taken += s.take() == wait::outcome::completed ? 1 : 0;
+        for (std::size_t i = 0; i < each; ++i) taken += s.take() == waits::outcome::completed ? 1 : 0;
       }));
       all.push_back(rt->spawn([&] {
         for (std::size_t i = 0; i < each; ++i) {
@@ -64,14 +64,14 @@ TEST(Waitable, an_outside_thread_waits_on_it_as_a_task_does) {
     semaphore to_task;
     auto echo = rt->spawn([&] {
       for (std::size_t i = 0; i < n; ++i) {
-        if (to_task.take() != wait::outcome::completed) return i;
+        if (to_task.take() != waits::outcome::completed) return i;
         to_thread.post();
       }
       return n;
     });
     for (std::size_t i = 0; i < n; ++i) {
       to_task.post();
-      ASSERT_EQ(to_thread.take(), wait::outcome::completed);
+      ASSERT_EQ(to_thread.take(), waits::outcome::completed);
     }
     EXPECT_EQ(echo.join(), n);
     EXPECT_EQ(to_thread.count() + to_task.count(), 0u);
@@ -89,7 +89,7 @@ TEST(Waitable, tasks_and_threads_wait_in_one_line_and_are_served_in_its_order) {
   std::vector<weft::join_handle<void>> tasks;
   for (int k = 0; k < 8; ++k) {
     const auto body = [&, k] {
-      EXPECT_EQ(s.take(), wait::outcome::completed);
+      EXPECT_EQ(s.take(), waits::outcome::completed);
       order.push_back(k);
       ++served;
     };
@@ -111,12 +111,12 @@ TEST(Waitable, tasks_and_threads_wait_in_one_line_and_are_served_in_its_order) {
 // req: LS-W1
 TEST(Waitable, unpublish_may_come_any_number_of_times_and_after_a_removal) {
   semaphore s;
-  wait::node a;
-  wait::node b;
-  wait::node c;
+  waits::node a;
+  waits::node b;
+  waits::node c;
   s.lock();
   s.unpublish(a);  // was never there
-  for (wait::node* n : {&a, &b, &c}) ASSERT_TRUE(s.publish(*n));
+  for (waits::node* n : {&a, &b, &c}) ASSERT_TRUE(s.publish(*n));
   s.unlock();
   EXPECT_EQ(s.waiters(), 3u);
   s.lock();
@@ -155,11 +155,11 @@ TEST(Waitable, a_cancelled_waiter_does_not_swallow_a_post_meant_for_another) {
       for (int k = 0; k < 3; ++k)
         waiters.push_back(rt->spawn([&] {
           // The node is scribbled over as soon as the wait is over: whoever still looked at it would stumble.
-          auto mine = std::make_unique<wait::node>();
-          const wait::outcome o = s.take(*mine);
+          auto mine = std::make_unique<waits::node>();
+          const waits::outcome o = s.take(*mine);
           EXPECT_FALSE(mine->linked);
-          std::memset(static_cast<void*>(mine.get()), 0xa5, sizeof(wait::node));
-          ++(o == wait::outcome::completed ? taken : cancelled);
+          std::memset(static_cast<void*>(mine.get()), 0xa5, sizeof(waits::node));
+          ++(o == waits::outcome::completed ? taken : cancelled);
         }));
       auto canceller = rt->spawn([&, ref = waiters[i % 3].ref()] { ref.cancel(); });
       until([&] {
@@ -179,18 +179,18 @@ TEST(Waitable, a_cancelled_waiter_does_not_swallow_a_post_meant_for_another) {
 }
 
 // A pulse has no state that try_complete could see: the claim is all there is.
-class pulse final : public wait::waitable {
+class pulse final : public waits::waitable {
  public:
   std::size_t fire(task::wake_reason why) noexcept {
     std::vector<task::parkable*> woken;
     {
       base::lock_guard hold(lock_);
-      while (wait::node* n = waiters_) {
-        wait::unlink(waiters_, *n);
-        if (wait::claim(*n, why)) woken.push_back(n->who);
+      while (waits::node* n = waiters_) {
+        waits::unlink(waiters_, *n);
+        if (waits::claim(*n, why)) woken.push_back(n->who);
       }
     }
-    for (task::parkable* w : woken) wait::resume(*w);
+    for (task::parkable* w : woken) waits::resume(*w);
     return woken.size();
   }
   [[nodiscard]] bool has_waiter() {
@@ -198,11 +198,11 @@ class pulse final : public wait::waitable {
     return waiters_ != nullptr;
   }
   bool try_complete() noexcept override { return false; }
-  bool publish(wait::node& n) noexcept override {
-    wait::link_last(waiters_, n);
+  bool publish(waits::node& n) noexcept override {
+    waits::link_last(waiters_, n);
     return true;
   }
-  void unpublish(wait::node& n) noexcept override { wait::unlink(waiters_, n); }
+  void unpublish(waits::node& n) noexcept override { waits::unlink(waiters_, n); }
   void lock() noexcept override { lock_.acquire(); }
   void unlock() noexcept override { lock_.release(); }
   [[nodiscard]] base::lock* own_lock() noexcept override { return &lock_; }
@@ -211,7 +211,7 @@ class pulse final : public wait::waitable {
 
  private:
   base::lock lock_;
-  wait::node* waiters_ = nullptr;
+  waits::node* waiters_ = nullptr;
 };
 
 // req: LS-W1
@@ -221,12 +221,12 @@ TEST(Waitable, a_wake_with_data_or_a_signal_ends_the_wait_of_a_task) {
     watched_runtime rt(1);
     pulse p;
     auto h = rt->spawn([&] {
-      wait::node n;
-      return wait::fiber_wait(p, n, {});
+      waits::node n;
+      return waits::fiber_wait(p, n, {});
     });
     until([&] { return p.has_waiter(); });
     EXPECT_EQ(p.fire(why), 1u);
-    EXPECT_EQ(h.join(), wait::outcome::completed);
+    EXPECT_EQ(h.join(), waits::outcome::completed);
   }
 }
 
@@ -237,8 +237,8 @@ TEST(Waitable, a_wake_with_data_or_a_signal_ends_the_wait_of_a_thread) {
     pulse p;
     base::atomic<bool> over{false};
     std::thread waiter([&] {
-      wait::node n;
-      EXPECT_EQ(wait::fiber_wait(p, n, {}), wait::outcome::completed);
+      waits::node n;
+      EXPECT_EQ(waits::fiber_wait(p, n, {}), waits::outcome::completed);
       over = true;
     });
     until([&] { return p.has_waiter(); });

@@ -91,7 +91,7 @@ class late_operation {
   }
   // slot() is where the value is or shall be.
   template <class Slot>
-  [[nodiscard]] wait::arm prepare(Slot&& slot) {
+  [[nodiscard]] waits::arm prepare(Slot&& slot) {
     if (channel_ == nullptr) return {};
     if (!waiting_) waiting_.emplace(channel_);
     waiting_->aim(slot());
@@ -132,7 +132,7 @@ class send_arm final : public select_arm {
   [[nodiscard]] tried try_at_once() override {
     return operation_.try_at_once([this](chan::core& c) { return chan::try_send(c, aim()); });
   }
-  [[nodiscard]] wait::arm prepare() override {
+  [[nodiscard]] waits::arm prepare() override {
     return operation_.prepare([this] { return aim(); });
   }
   [[nodiscard]] bool complete() override { return operation_.is_done(); }
@@ -164,7 +164,7 @@ class receive_arm final : public select_arm {
   [[nodiscard]] tried try_at_once() override {
     return operation_.try_at_once([this](chan::core& c) { return chan::try_receive(c, slot_.address()); });
   }
-  [[nodiscard]] wait::arm prepare() override {
+  [[nodiscard]] waits::arm prepare() override {
     return operation_.prepare([this] { return slot_.address(); });
   }
   [[nodiscard]] bool complete() override {
@@ -201,7 +201,7 @@ class death_arm final : public select_arm {
   [[nodiscard]] tried try_at_once() noexcept override {
     return operation_.enabled() ? detail::try_with_lock(operation_) : tried::disabled;
   }
-  [[nodiscard]] wait::arm prepare() override {
+  [[nodiscard]] waits::arm prepare() override {
     if (!operation_.enabled()) return {};
     operation_.aim(nullptr);
     return {&operation_, &operation_.node()};

@@ -99,7 +99,7 @@ WEFT_API void close(core& c, side by, std::exception_ptr why) noexcept;
 // --- operations that can wait: alone or as arms of a select; movable while they do not --------------------------------
 
 // A node and where its value is or shall be. Who claims the waiter owns the entry until it resumes the waiter.
-struct entry : wait::node {
+struct entry : waits::node {
   void* slot = nullptr;
   status result = status::pending;
   bool admitted = false;  // a send that was published before the close and must try again
@@ -113,13 +113,13 @@ struct attempt {
   bool buffered = false;
 };
 
-class WEFT_API operation : public wait::waitable {
+class WEFT_API operation : public waits::waitable {
  public:
   void lock() noexcept final;
   void unlock() noexcept final;
   [[nodiscard]] base::lock* own_lock() noexcept final;
   [[nodiscard]] const void* object() const noexcept final { return channel_; }
-  [[nodiscard]] wait::node& node() noexcept { return entry_; }
+  [[nodiscard]] waits::node& node() noexcept { return entry_; }
   [[nodiscard]] status result() const noexcept { return entry_.result; }
   [[nodiscard]] bool enabled() const noexcept { return channel_ != nullptr; }
   // Before each use.
@@ -145,8 +145,8 @@ class WEFT_API send_operation final : public operation {
   bool try_complete() noexcept override;
   void freeze() noexcept override;
   bool try_locked() noexcept override;
-  bool publish(wait::node& n) noexcept override;
-  void unpublish(wait::node& n) noexcept override;
+  bool publish(waits::node& n) noexcept override;
+  void unpublish(waits::node& n) noexcept override;
   void settle() override;
   [[nodiscard]] const char* reason() const noexcept override { return "send"; }
 };
@@ -157,8 +157,8 @@ class WEFT_API receive_operation final : public operation {
   bool try_complete() noexcept override;
   void freeze() noexcept override;
   bool try_locked() noexcept override;
-  bool publish(wait::node& n) noexcept override;
-  void unpublish(wait::node& n) noexcept override;
+  bool publish(waits::node& n) noexcept override;
+  void unpublish(waits::node& n) noexcept override;
   void settle() override;
   [[nodiscard]] const char* reason() const noexcept override { return "receive"; }
 };
@@ -169,8 +169,8 @@ class WEFT_API death_operation final : public operation {
   death_operation(core* c, side watcher) noexcept : operation(c), watcher_(watcher) {}
   bool try_complete() noexcept override { return false; }
   bool try_locked() noexcept override;
-  bool publish(wait::node& n) noexcept override;
-  void unpublish(wait::node& n) noexcept override;
+  bool publish(waits::node& n) noexcept override;
+  void unpublish(waits::node& n) noexcept override;
   [[nodiscard]] const char* reason() const noexcept override { return "death"; }
 
  private:

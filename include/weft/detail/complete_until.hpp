@@ -12,9 +12,9 @@ namespace weft::inline v1::detail {
 template <class Operation>
 [[nodiscard]] bool complete_until(Operation& op, std::chrono::steady_clock::time_point when,
                                   std::source_location where) {
-  time::timer_operation limit(when.time_since_epoch().count());
-  const wait::arm arms[] = {{&op, &op.node()}, {&limit, &limit.node()}};
-  return wait::select_in_order(arms, where) == 0;
+  timing::timer_operation limit(when.time_since_epoch().count());
+  const waits::arm arms[] = {{&op, &op.node()}, {&limit, &limit.node()}};
+  return waits::select_in_order(arms, where) == 0;
 }
 
 }  // namespace weft::inline v1::detail

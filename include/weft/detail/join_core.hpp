@@ -12,7 +12,7 @@
 namespace weft::inline v1::detail {
 
 // Holds a reference to the task.
-class WEFT_API join_operation final : public wait::waitable {
+class WEFT_API join_operation final : public waits::waitable {
  public:
   explicit join_operation(task_head* t) noexcept : task_(t) {
     if (t != nullptr) add_reference(t);
@@ -25,8 +25,8 @@ class WEFT_API join_operation final : public wait::waitable {
 
   bool try_complete() noexcept override { return is_finished(task_); }
   bool try_locked() noexcept override { return is_finished(task_); }
-  bool publish(wait::node& n) noexcept override;
-  void unpublish(wait::node& n) noexcept override;
+  bool publish(waits::node& n) noexcept override;
+  void unpublish(waits::node& n) noexcept override;
   void lock() noexcept override;
   void unlock() noexcept override;
   [[nodiscard]] base::lock* own_lock() noexcept override;
@@ -48,14 +48,14 @@ class end_arm final : public select_arm {
   [[nodiscard]] tried try_at_once() noexcept override {
     return operation_.task() == nullptr ? tried::disabled : won_if(operation_.try_complete());
   }
-  [[nodiscard]] wait::arm prepare() noexcept override {
-    return operation_.task() == nullptr ? wait::arm{} : wait::arm{&operation_, &node_};
+  [[nodiscard]] waits::arm prepare() noexcept override {
+    return operation_.task() == nullptr ? waits::arm{} : waits::arm{&operation_, &node_};
   }
   [[nodiscard]] bool complete() noexcept override { return true; }
 
  private:
   join_operation operation_;
-  wait::node node_;
+  waits::node node_;
 };
 
 // handle.on_join(f): takes the result and calls f with it. What the task threw, the select throws.
@@ -65,7 +65,7 @@ class join_arm final : public select_arm {
   join_arm(Handle& h, F f) : handle_(&h), f_(std::move(f)) {}
   // Of the task that the handle has now: the arm may be used again, when it was joined or has another.
   [[nodiscard]] tried try_at_once() noexcept override { return end_.emplace(handle_->task_).try_at_once(); }
-  [[nodiscard]] wait::arm prepare() noexcept override { return end_.emplace(handle_->task_).prepare(); }
+  [[nodiscard]] waits::arm prepare() noexcept override { return end_.emplace(handle_->task_).prepare(); }
   [[nodiscard]] bool complete() override {
     handle_->tell(f_);
     return true;

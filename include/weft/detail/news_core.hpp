@@ -47,15 +47,15 @@ WEFT_API void close(news& n, std::exception_ptr why) noexcept;
 WEFT_API void wait_for_news(news& n, std::uint64_t seen, std::source_location where);
 
 // The same as an arm of a select; and for a writer: until there is no reader.
-class WEFT_API news_operation final : public wait::waitable {
+class WEFT_API news_operation final : public waits::waitable {
  public:
   news_operation(news* n, side s) noexcept : news_(n), side_(s) {}
   void aim(std::uint64_t seen) noexcept { seen_ = seen; }
 
   bool try_complete() noexcept override;
   bool try_locked() noexcept override;
-  bool publish(wait::node& n) noexcept override;
-  void unpublish(wait::node& n) noexcept override;
+  bool publish(waits::node& n) noexcept override;
+  void unpublish(waits::node& n) noexcept override;
   void lock() noexcept override;
   void unlock() noexcept override;
   [[nodiscard]] base::lock* own_lock() noexcept override;
@@ -63,13 +63,13 @@ class WEFT_API news_operation final : public wait::waitable {
   [[nodiscard]] const void* object() const noexcept override { return news_; }
 
   [[nodiscard]] bool enabled() const noexcept { return news_ != nullptr; }
-  [[nodiscard]] wait::node& node() noexcept { return node_; }
+  [[nodiscard]] waits::node& node() noexcept { return node_; }
 
  private:
   news* news_;
   side side_;
   std::uint64_t seen_ = 0;
-  wait::node node_;
+  waits::node node_;
 };
 
 template <class State, class... Args>

@@ -76,7 +76,7 @@ class arrival_arm final : public select_arm {
     operation_.aim(from_->seen());
     return won_if(operation_.try_complete());
   }
-  [[nodiscard]] wait::arm prepare() override {
+  [[nodiscard]] waits::arm prepare() override {
     if (!operation_.enabled()) return {};
     operation_.aim(from_->seen());
     return {&operation_, &operation_.node()};
@@ -120,7 +120,7 @@ class no_reader_arm final : public select_arm {
   [[nodiscard]] tried try_at_once() noexcept override {
     return operation_.enabled() ? detail::try_with_lock(operation_) : tried::disabled;
   }
-  [[nodiscard]] wait::arm prepare() noexcept override {
+  [[nodiscard]] waits::arm prepare() noexcept override {
     if (!operation_.enabled()) return {};
     return {&operation_, &operation_.node()};
   }
@@ -163,7 +163,7 @@ class news_reader : public news_end<chan::side::reader> {
         throw_if_failed();
     });
     timer limit(when);
-    (void)select_call<wait::preference::in_order>(where, receiving, limit);
+    (void)select_call<waits::preference::in_order>(where, receiving, limit);
     return got;
   }
   template <class Rep, class Period>

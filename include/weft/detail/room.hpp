@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace weft::inline v1::sync {
+namespace weft::inline v1::locks {
 
 // All zero is a core's first state, so an object that has only a room is initialized before any code runs.
 template <std::size_t Words>
@@ -12,4 +12,4 @@ struct alignas(std::uint64_t) room {
   std::byte bytes[Words * sizeof(std::uint64_t)] = {};
 };
 
-}  // namespace weft::inline v1::sync
+}  // namespace weft::inline v1::locks

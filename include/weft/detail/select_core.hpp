@@ -8,7 +8,7 @@
 
 #include <weft/detail/waitable.hpp>
 
-namespace weft::inline v1::wait {
+namespace weft::inline v1::waits {
 
 // `what` is nullptr in a disabled arm.
 struct arm {
@@ -38,4 +38,4 @@ WEFT_API std::size_t select_with_locks(std::span<const arm> arms, preference p, 
 // Both in one, the first arm that is ready in their order.
 WEFT_API std::size_t select_in_order(std::span<const arm> arms, std::source_location where);
 
-}  // namespace weft::inline v1::wait
+}  // namespace weft::inline v1::waits

@@ -8,7 +8,7 @@
 #include <weft/detail/config.hpp>
 #include <weft/detail/sync_core.hpp>
 
-namespace weft::inline v1::sync {
+namespace weft::inline v1::locks {
 
 class signal_core;
 
@@ -21,7 +21,7 @@ struct until_round_ends {
   std::uint64_t round = 0;
 };
 
-class WEFT_API signal_operation final : public wait::waitable {
+class WEFT_API signal_operation final : public waits::waitable {
  public:
   signal_operation(signal_core& s, until_set u, const char* reason) noexcept
       : signal_(&s),
@@ -36,14 +36,14 @@ class WEFT_API signal_operation final : public wait::waitable {
   bool try_complete() noexcept override { return false; }
   [[nodiscard]] tried try_alone() noexcept { return detail::try_with_lock(*this); }
   bool try_locked() noexcept override;
-  bool publish(wait::node& n) noexcept override;
-  void unpublish(wait::node& n) noexcept override;
+  bool publish(waits::node& n) noexcept override;
+  void unpublish(waits::node& n) noexcept override;
   void lock() noexcept override;
   void unlock() noexcept override;
   [[nodiscard]] base::lock* own_lock() noexcept override;
   [[nodiscard]] const char* reason() const noexcept override { return reason_; }
   [[nodiscard]] const void* object() const noexcept override { return signal_; }
-  [[nodiscard]] wait::node& node() noexcept { return node_; }
+  [[nodiscard]] waits::node& node() noexcept { return node_; }
 
  private:
   static constexpr std::uint64_t no_round = UINT64_MAX;
@@ -51,7 +51,7 @@ class WEFT_API signal_operation final : public wait::waitable {
   const char* reason_;
   std::uint64_t round_ = no_round;
   bool takes_ = false;
-  wait::node node_;
+  waits::node node_;
 };
 
 // A signal in the object that has room for it.
@@ -80,4 +80,4 @@ WEFT_API void wake_present(signal_core& s) noexcept;  // those who wait now
 WEFT_API void reset(signal_core& s) noexcept;
 [[nodiscard]] WEFT_API bool is_set(signal_core& s) noexcept;
 
-}  // namespace weft::inline v1::sync
+}  // namespace weft::inline v1::locks

@@ -15,7 +15,7 @@ class sync_arm final : public select_arm {
  public:
   explicit sync_arm(Operation op) noexcept : operation_(std::move(op)) {}
   [[nodiscard]] tried try_at_once() noexcept override { return operation_.try_alone(); }
-  [[nodiscard]] wait::arm prepare() noexcept override { return {&operation_, &operation_.node()}; }
+  [[nodiscard]] waits::arm prepare() noexcept override { return {&operation_, &operation_.node()}; }
   [[nodiscard]] bool complete() noexcept override { return true; }
   template <class F>
   void tell(F& f, bool) {

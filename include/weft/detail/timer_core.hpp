@@ -11,27 +11,27 @@ namespace weft::inline v1::sched {
 class scheduler;
 }
 
-namespace weft::inline v1::time {
+namespace weft::inline v1::timing {
 
 class wheel;
 
 // Belongs to the one who waits; stays where it is until it is on no list.
 struct entry {
-  wait::node waiter;
+  waits::node waiter;
   std::int64_t deadline = 0;  // nanoseconds of the steady clock
   std::uint64_t tick = 0;
 };
 
 // Movable while nobody waits. A task is woken by the wheel of the worker it parks on, an outside thread by itself.
-class WEFT_API timer_operation final : public wait::waitable {
+class WEFT_API timer_operation final : public waits::waitable {
  public:
   explicit timer_operation(std::int64_t deadline) noexcept { entry_.deadline = deadline; }
 
   void prepare() noexcept override;
   bool try_complete() noexcept override;
   bool try_locked() noexcept override { return try_complete(); }
-  bool publish(wait::node& n) noexcept override;
-  void unpublish(wait::node& n) noexcept override;
+  bool publish(waits::node& n) noexcept override;
+  void unpublish(waits::node& n) noexcept override;
   void lock() noexcept override;
   void unlock() noexcept override;
   [[nodiscard]] base::lock* own_lock() noexcept override;
@@ -39,7 +39,7 @@ class WEFT_API timer_operation final : public wait::waitable {
   [[nodiscard]] const char* reason() const noexcept override { return "timer"; }
   [[nodiscard]] const void* object() const noexcept override { return nullptr; }
 
-  [[nodiscard]] wait::node& node() noexcept { return entry_.waiter; }
+  [[nodiscard]] waits::node& node() noexcept { return entry_.waiter; }
   void set_deadline(std::int64_t deadline) noexcept { entry_.deadline = deadline; }
 
  private:
@@ -47,4 +47,4 @@ class WEFT_API timer_operation final : public wait::waitable {
   wheel* wheel_ = nullptr;
 };
 
-}  // namespace weft::inline v1::time
+}  // namespace weft::inline v1::timing

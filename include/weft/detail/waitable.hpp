@@ -18,7 +18,7 @@ namespace weft::inline v1::task {
 struct parkable;
 }
 
-namespace weft::inline v1::wait {
+namespace weft::inline v1::waits {
 
 // One entry of somebody's wait on a list of waiters.
 //
@@ -71,4 +71,4 @@ class WEFT_API waitable {
   ~waitable() = default;
 };
 
-}  // namespace weft::inline v1::wait
+}  // namespace weft::inline v1::waits

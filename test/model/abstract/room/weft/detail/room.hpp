@@ -8,7 +8,7 @@
 
 #include "explore/ops.hpp"
 
-namespace weft::inline v1::sync {
+namespace weft::inline v1::locks {
 
 template <std::size_t Words>
 struct alignas(std::uint64_t) room {
@@ -27,4 +27,4 @@ struct alignas(std::uint64_t) room {
   room& operator=(const room&) = delete;
 };
 
-}  // namespace weft::inline v1::sync
+}  // namespace weft::inline v1::locks
