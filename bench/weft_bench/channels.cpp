@@ -12,11 +12,11 @@ u64 pingpong(u64 n) {
   auto [ping_out, ping_in] = weft::make_channel<u64>();
   auto [pong_out, pong_in] = weft::make_channel<u64>();
   auto partner = weft::spawn([in = std::move(ping_in), out = std::move(pong_out)]() mutable {
-    while (auto v = in.recv()) out.send(*v + 1);
+    while (auto v = in.recv()) (void)out.send(*v + 1);
   });
   u64 v = 0;
   for (u64 i = 0; i < n; ++i) {
-    ping_out.send(v);
+    (void)ping_out.send(v);
     v = *pong_in.recv();
   }
   ping_out.close();
@@ -31,7 +31,7 @@ u64 producers_consumers(u64 producers, u64 consumers, u64 n) {
   std::vector<weft::join_handle<u64>> receiving;
   for (u64 p = 0; p < producers; ++p)
     sending.push_back(weft::spawn([=, to = out]() mutable {
-      for (u64 i = p; i < n; i += producers) to.send(i);
+      for (u64 i = p; i < n; i += producers) (void)to.send(i);
     }));
   out.reset();
   for (u64 c = 0; c < consumers; ++c)
@@ -55,7 +55,7 @@ u64 select_from(u64 capacity, u64 n) {
     in.push_back(std::move(ends.in));
     open.push_back(ends.out);
     weft::spawn([=, out = std::move(ends.out)]() mutable {
-      for (u64 i = p; i < n; i += 4) out.send(i);
+      for (u64 i = p; i < n; i += 4) (void)out.send(i);
     }).detach();
   }
   u64 sum = 0;
@@ -74,13 +74,13 @@ u64 ring(u64 n) {
   for (u64 t = 0; t < tasks - 1; ++t) {
     auto next = weft::make_channel<u64>();
     weft::spawn([from = std::move(in), to = std::move(next.out)]() mutable {
-      while (auto v = from.recv()) to.send(*v + 1);
+      while (auto v = from.recv()) (void)to.send(*v + 1);
     }).detach();
     in = std::move(next.in);
   }
   u64 v = 0;
   for (u64 r = 0; r < n / tasks; ++r) {  // this task is the thousandth
-    first.send(v + 1);
+    (void)first.send(v + 1);
     v = *in.recv();
   }
   check(v == n / tasks * tasks, "ring");

@@ -146,7 +146,7 @@ Result wake_latency(u64 n) {
   std::thread waker([n, &to = out] {
     for (u64 i = 0; i < n; ++i) {
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
-      to.send(now_ns());
+      (void)to.send(now_ns());
     }
     to.close();
   });

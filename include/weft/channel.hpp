@@ -1,7 +1,7 @@
 // Channels: values from tasks to tasks, threads included.
 //
 //   auto [out, in] = weft::make_channel<int>(16);     // writer<int>, reader<int>
-//   out.send(1);                                      // waits while the channel is full
+//   (void)out.send(1);                                // waits while the channel is full; false: nobody will receive
 //   while (std::optional<int> v = in.recv()) …        // until it is closed and empty
 //
 // What each operation returns when, and whether it is a cancellation point: docs/semantics.md.
@@ -32,13 +32,14 @@ concept channel_element = std::is_object_v<T> && !std::is_const_v<T> && !std::is
 
 enum class send_status : unsigned char {
   sent,
-  closed,     // by a writer, or nobody will ever receive: the value is still the caller's
-  full,       // try_send only
+  closed,  // by a writer, or nobody will ever receive: the value is still the caller's
+  full,  // try_send only
   timed_out,  // send_for and send_until only
 };
 
-// True if the value was taken.
-class send_result {
+// True if the value was taken. Ignored, it would hide that nobody receives any more: a loop that sends ends by it,
+// `if (!out.send(v)) return;`, and whoever does not mind says `(void)out.send(v);`.
+class [[nodiscard("a send fails when nobody will receive")]] send_result {
  public:
   constexpr send_result(send_status s) noexcept : status_(s) {}
   [[nodiscard]] constexpr explicit operator bool() const noexcept { return status_ == send_status::sent; }

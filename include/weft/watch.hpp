@@ -1,7 +1,7 @@
 // A value that changes, and readers who want the newest, not each.
 //
 //   auto [out, in] = weft::make_watch(config());             // watch_writer<config>, watch_reader<config>
-//   out.send(reload());
+//   (void)out.send(reload());
 //   while (std::optional<config> c = in.recv()) …            // waits for a version it has not seen
 #pragma once
 

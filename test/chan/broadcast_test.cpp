@@ -41,7 +41,7 @@ TEST(Broadcast, every_reader_gets_every_value_in_order) {
 // req: BZ-13
 TEST(Broadcast, a_slow_reader_is_told_how_many_it_missed) {
   auto [out, in] = weft::make_broadcast<int>(3);
-  for (int i = 0; i < 10; ++i) out.send(i);
+  for (int i = 0; i < 10; ++i) EXPECT_TRUE(out.send(i));
   EXPECT_EQ(in.recv(), 7);
   EXPECT_EQ(in.missed(), 7u);
   EXPECT_EQ(in.recv(), 8);
@@ -51,9 +51,9 @@ TEST(Broadcast, a_slow_reader_is_told_how_many_it_missed) {
 // req: BZ-13
 TEST(Broadcast, a_subscriber_sees_what_is_sent_from_then_on) {
   auto [out, in] = weft::make_broadcast<int>(8);
-  out.send(1);
+  EXPECT_TRUE(out.send(1));
   auto late = out.subscribe();
-  out.send(2);
+  EXPECT_TRUE(out.send(2));
   EXPECT_EQ(late.recv(), 2);
   EXPECT_EQ(late.missed(), 0u);
   EXPECT_EQ(in.recv(), 1);
@@ -86,7 +86,7 @@ TEST(Broadcast, what_a_reader_got_and_missed_is_what_was_sent) {
       first.reset();
       for (std::size_t w = 0; w < writers; ++w)
         all.push_back(weft::spawn([my_out = out, w]() mutable {
-          for (std::uint64_t i = 0; i < each; ++i) my_out.send(i * writers + w);
+          for (std::uint64_t i = 0; i < each; ++i) EXPECT_TRUE(my_out.send(i * writers + w));
         }));
       out.reset();
       for (auto& h : all) h.join();
@@ -105,10 +105,10 @@ TEST(Broadcast, a_value_is_never_missed_by_one_who_waits) {
       auto [ping, ping_in] = weft::make_broadcast<std::size_t>(1);
       auto [pong, pong_in] = weft::make_broadcast<std::size_t>(1);
       auto echo = weft::spawn([in = std::move(ping_in), out = std::move(pong)]() mutable {
-        while (auto v = in.recv()) out.send(*v);
+        while (auto v = in.recv()) EXPECT_TRUE(out.send(*v));
       });
       for (std::size_t i = 0; i < rounds; ++i) {
-        ping.send(i);
+        EXPECT_TRUE(ping.send(i));
         EXPECT_EQ(pong_in.recv(), i);
       }
       ping.reset();
@@ -120,7 +120,7 @@ TEST(Broadcast, a_value_is_never_missed_by_one_who_waits) {
 // req: BZ-13
 TEST(Broadcast, close_ends_after_what_is_left_and_throws_its_error) {
   auto [out, in] = weft::make_broadcast<int>(4);
-  out.send(1);
+  EXPECT_TRUE(out.send(1));
   out.close(std::make_exception_ptr(std::runtime_error("over")));
   EXPECT_FALSE(out.send(2));
   EXPECT_EQ(in.recv(), 1);
@@ -138,7 +138,7 @@ TEST(Broadcast, a_cancelled_reader_has_taken_nothing) {
         bool got = false;
         auto waiting = weft::spawn([&in, &got] { got = in.recv().has_value(); });
         if (i % 3 == 0) weft::yield();
-        auto sending = weft::spawn([&out, i] { out.send(i); });
+        auto sending = weft::spawn([&out, i] { EXPECT_TRUE(out.send(i)); });
         waiting.cancel();
         waiting.wait();
         sending.join();
@@ -159,7 +159,7 @@ TEST(Broadcast, threads_receive_too) {
     EXPECT_EQ(expected, 1'000);
   });
   rt->run([my_out = std::move(out)]() mutable {
-    for (int i = 0; i < 1'000; ++i) my_out.send(i);
+    for (int i = 0; i < 1'000; ++i) EXPECT_TRUE(my_out.send(i));
   });
   reader.join();
 }
@@ -173,9 +173,9 @@ TEST(Broadcast, it_is_an_arm_of_a_select) {
       auto [out, in] = weft::make_broadcast<int>(64);
       auto [stop, stopped] = weft::make_oneshot<bool>();
       auto sending = weft::spawn([my_out = std::move(out), my_stop = std::move(stop)]() mutable {
-        for (int i = 0; i < 50; ++i) my_out.send(i);
+        for (int i = 0; i < 50; ++i) EXPECT_TRUE(my_out.send(i));
         (void)weft::prialt(~my_out);  // nobody reads any more
-        my_stop.send(true);
+        EXPECT_TRUE(my_stop.send(true));
       });
       for (int i = 0; i < 50; ++i) {
         int v = -1;
@@ -203,7 +203,7 @@ struct noisy {
 // req: BZ-13
 TEST(Broadcast, what_is_replaced_is_destroyed_without_the_lock) {
   auto [out, in] = weft::make_broadcast<std::shared_ptr<noisy>>(2);
-  for (int i = 0; i < 10; ++i) out.send(std::make_shared<noisy>(i));
+  for (int i = 0; i < 10; ++i) EXPECT_TRUE(out.send(std::make_shared<noisy>(i)));
   EXPECT_EQ((*in.recv())->value, 8);
   EXPECT_EQ(noisy::destroyed_under_a_lock.load(), 0);
 }
@@ -224,11 +224,11 @@ TEST(Broadcast, a_copy_that_throws_leaves_the_reader_where_it_was) {
   auto [out, in] = weft::make_broadcast<moody>(2);
   moody bad(1);
   bad.throws = true;
-  out.send(std::move(bad));
+  EXPECT_TRUE(out.send(std::move(bad)));
   EXPECT_THROW((void)in.recv(), std::runtime_error);
   EXPECT_THROW((void)in.recv(), std::runtime_error);
-  out.send(moody(2));
-  out.send(moody(3));
+  EXPECT_TRUE(out.send(moody(2)));
+  EXPECT_TRUE(out.send(moody(3)));
   EXPECT_EQ(in.recv()->value, 2);
   EXPECT_EQ(in.missed(), 1u);
 }

@@ -90,7 +90,7 @@ TEST(Oneshot, when_the_reader_is_gone_the_value_stays_with_the_sender) {
 TEST(Oneshot, a_value_nobody_took_dies_with_the_reader) {
   const auto value = std::make_shared<int>(1);
   auto [out, in] = weft::make_oneshot<std::shared_ptr<int>>();
-  out.send(value);
+  EXPECT_TRUE(out.send(value));
   EXPECT_EQ(value.use_count(), 2);
   in.reset();
   EXPECT_EQ(value.use_count(), 1);
@@ -103,9 +103,9 @@ TEST(Oneshot, threads_and_tasks_wait_for_each_other) {
   for (int i = 0; i < 200; ++i) {
     auto [there, task_in] = weft::make_oneshot<int>();
     auto [back, in] = weft::make_oneshot<int>();
-    auto task =
-        rt->spawn([my_in = std::move(task_in), out = std::move(back)]() mutable { out.send(*my_in.recv() + 1); });
-    there.send(i);
+    auto task = rt->spawn(
+        [my_in = std::move(task_in), out = std::move(back)]() mutable { EXPECT_TRUE(out.send(*my_in.recv() + 1)); });
+    EXPECT_TRUE(there.send(i));
     EXPECT_EQ(in.recv(), i + 1);
     task.join();
   }
@@ -115,7 +115,7 @@ TEST(Oneshot, threads_and_tasks_wait_for_each_other) {
 TEST(Oneshot, recv_gives_up_in_time_and_can_wait_again) {
   auto [out, in] = weft::make_oneshot<int>();
   EXPECT_EQ(in.recv_for(1ms), std::nullopt);
-  out.send(5);
+  EXPECT_TRUE(out.send(5));
   EXPECT_EQ(in.recv_for(1h), 5);
 }
 
@@ -149,7 +149,7 @@ TEST(Oneshot, it_is_an_arm_of_a_select) {
     rt->run([] {
       auto [out, in] = weft::make_oneshot<int>();
       auto [other_out, other] = weft::make_oneshot<int>();
-      auto sending = weft::spawn([my_out = std::move(out)]() mutable { my_out.send(3); });
+      auto sending = weft::spawn([my_out = std::move(out)]() mutable { EXPECT_TRUE(my_out.send(3)); });
       int v = 0;
       const weft::selected s = weft::alt(other >> v, in >> v);
       EXPECT_EQ(s.index(), 1u);
@@ -168,7 +168,7 @@ TEST(Oneshot, it_is_an_arm_of_a_select) {
 TEST(Oneshot, a_used_up_or_empty_handle_says_so) {
   weft::oneshot_writer<int> out;
   weft::oneshot_reader<int> in;
-  EXPECT_THROW(out.send(1), weft::usage_error);
+  EXPECT_THROW((void)out.send(1), weft::usage_error);
   EXPECT_THROW((void)in.recv(), weft::usage_error);
   EXPECT_THROW((void)in.try_recv(), weft::usage_error);
   EXPECT_THROW((void)in.recv_for(1ms), weft::usage_error);

@@ -25,8 +25,8 @@ using support::watched_runtime;
 TEST(Watch, a_reader_gets_the_newest_and_not_each) {
   auto [out, in] = weft::make_watch(std::string("a"));
   EXPECT_EQ(in.get(), "a");
-  out.send("b");
-  out.send("c");
+  EXPECT_TRUE(out.send("b"));
+  EXPECT_TRUE(out.send("c"));
   EXPECT_EQ(in.recv(), "c");
   EXPECT_EQ(in.seen_version(), 2u);
   EXPECT_EQ(out.version(), 2u);
@@ -39,7 +39,7 @@ TEST(Watch, what_was_seen_is_not_received_again) {
   EXPECT_FALSE(in.has_changed());
   EXPECT_EQ(in.try_recv(), std::nullopt);
   EXPECT_EQ(in.recv_for(1ms), std::nullopt);
-  out.send(2);
+  EXPECT_TRUE(out.send(2));
   EXPECT_TRUE(in.has_changed());
   auto copy = in;
   EXPECT_EQ(in.get(), 2);
@@ -67,7 +67,7 @@ TEST(Watch, every_reader_ends_with_the_last_version) {
           }
           EXPECT_EQ(before, versions);
         }));
-      for (std::size_t i = 1; i <= versions; ++i) out.send(i);
+      for (std::size_t i = 1; i <= versions; ++i) EXPECT_TRUE(out.send(i));
       out.reset();
       for (auto& r : readers) r.join();
     });
@@ -84,10 +84,10 @@ TEST(Watch, a_change_is_never_missed_by_one_who_waits) {
       auto [ping, ping_in] = weft::make_watch(std::size_t{0});
       auto [pong, pong_in] = weft::make_watch(std::size_t{0});
       auto echo = weft::spawn([in = std::move(ping_in), out = std::move(pong)]() mutable {
-        while (auto v = in.recv()) out.send(*v);
+        while (auto v = in.recv()) EXPECT_TRUE(out.send(*v));
       });
       for (std::size_t i = 1; i <= rounds; ++i) {
-        ping.send(i);
+        EXPECT_TRUE(ping.send(i));
         EXPECT_EQ(pong_in.recv(), i);
       }
       ping.reset();
@@ -99,7 +99,7 @@ TEST(Watch, a_change_is_never_missed_by_one_who_waits) {
 // req: BZ-13
 TEST(Watch, close_ends_after_the_last_version_and_throws_its_error) {
   auto [out, in] = weft::make_watch(1);
-  out.send(2);
+  EXPECT_TRUE(out.send(2));
   out.close(std::make_exception_ptr(std::runtime_error("over")));
   EXPECT_FALSE(out.send(3));
   EXPECT_EQ(in.recv(), 2);
@@ -118,7 +118,7 @@ TEST(Watch, threads_wait_for_tasks) {
     EXPECT_EQ(last, 1'000);
   });
   rt->run([my_out = std::move(out)]() mutable {
-    for (int i = 1; i <= 1'000; ++i) my_out.send(i);
+    for (int i = 1; i <= 1'000; ++i) EXPECT_TRUE(my_out.send(i));
   });
   reader.join();
 }
@@ -134,7 +134,7 @@ TEST(Watch, a_cancelled_reader_has_seen_nothing) {
         bool got = false;
         auto waiting = weft::spawn([&in, &got] { got = in.recv().has_value(); });
         if (i % 3 == 0) weft::yield();
-        auto sending = weft::spawn([&out, i] { out.send(i); });
+        auto sending = weft::spawn([&out, i] { EXPECT_TRUE(out.send(i)); });
         waiting.cancel();
         waiting.wait();
         sending.join();
@@ -154,8 +154,8 @@ TEST(Watch, it_is_an_arm_of_a_select) {
       auto [out, in] = weft::make_channel<int>();
       auto sending = weft::spawn([my_config = std::move(config), my_out = std::move(out)]() mutable {
         for (int i = 1; i <= 100; ++i) {
-          my_config.send(i);
-          my_out.send(i);
+          EXPECT_TRUE(my_config.send(i));
+          EXPECT_TRUE(my_out.send(i));
         }
       });
       int newest = 0, received = 0;

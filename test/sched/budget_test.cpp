@@ -89,7 +89,7 @@ TEST(Budget, SendsOfACancelledTaskUnderAShieldSpendOnceEach) {
       const weft::this_task::shield held;
       while (!weft::this_task::is_cancelled() || counted == 0) weft::yield();
       const int before = counted;
-      for (int i = 0; i < 10 * budget; ++i) to.send(i);
+      for (int i = 0; i < 10 * budget; ++i) EXPECT_TRUE(to.send(i));
       over = true;
       return counted - before;
     });

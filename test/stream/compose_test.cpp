@@ -31,8 +31,8 @@ TEST(Compose, stages_and_a_writer_give_a_writer) {
     auto [out, result] = weft::make_channel<int>(10);
     auto in = st::map(plus_one) | st::map(doubled) | std::move(out);
     static_assert(std::same_as<decltype(in), writer<int>>);
-    in.send(1);
-    in.send(2);
+    EXPECT_TRUE(in.send(1));
+    EXPECT_TRUE(in.send(2));
     in.reset();
     EXPECT_EQ(all_of(std::move(result)), (ints{4, 6}));
   });

@@ -141,7 +141,7 @@ TEST(Deaths, a_stage_whose_input_ends_while_it_waits_ends_too) {
 TEST(Deaths, a_stage_passes_on_what_its_input_failed_with) {
   for_each_subject([](const subject& s) {
     auto last = s.attach(st::producer<counted>([](writer<counted>& out) {
-      for (int i = 0; i < 4; ++i) out.send(counted(i));
+      for (int i = 0; i < 4; ++i) EXPECT_TRUE(out.send(counted(i)));
       throw failure("source");
     }));
     EXPECT_THROW(

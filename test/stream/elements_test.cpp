@@ -20,7 +20,7 @@ constexpr auto is_even = [](int v) { return v % 2 == 0; };
 template <class T, class U>
 std::vector<U> through(writer<T> in, reader<U> out, std::vector<T> elements) {
   auto feeding = weft::spawn([in = std::move(in), elements = std::move(elements)]() mutable {
-    for (T& e : elements) in.send(std::move(e));
+    for (T& e : elements) EXPECT_TRUE(in.send(std::move(e)));
   });
   auto all = all_of(std::move(out));
   feeding.join();
@@ -84,7 +84,7 @@ TEST(Forms, a_failure_of_one_that_runs_here_is_thrown_here_and_told_downstream) 
 TEST(Elements, move_only_ones_pass_through) {
   in_runtimes([] {
     auto in = st::producer<std::unique_ptr<int>>([](writer<std::unique_ptr<int>>& out) {
-      for (int i = 0; i < 5; ++i) out.send(std::make_unique<int>(i));
+      for (int i = 0; i < 5; ++i) (void)out.send(std::make_unique<int>(i));
     });
     auto out = std::move(in) | st::buffer(2) | st::where([](const std::unique_ptr<int>& p) { return *p != 2; }) |
                st::take(3) | st::batch(2) | st::map([](std::vector<std::unique_ptr<int>> b) { return *b.front(); });
@@ -223,7 +223,8 @@ TEST(Sinks, outputs_of_a_fanout_come_and_go) {
     EXPECT_TRUE(subscribe.send(std::move(out1)));
     EXPECT_EQ(in1.recv(), 0);  // nothing was lost while there was no output
     auto [out2, in2] = weft::make_channel<int>(weft::unlimited);  // a slow output holds up the others
-    auto adding = weft::spawn([&subscribe, out = std::move(out2)]() mutable { subscribe.send(std::move(out)); });
+    auto adding =
+        weft::spawn([&subscribe, out = std::move(out2)]() mutable { EXPECT_TRUE(subscribe.send(std::move(out))); });
     while (!adding.is_finished()) EXPECT_TRUE(in1.recv());
     adding.join();
     in1.reset();
@@ -246,7 +247,7 @@ TEST(Sinks, a_fanout_without_outputs_ends_with_its_input) {
 TEST(Sinks, a_failure_goes_to_every_output_of_a_fanout) {
   in_runtimes([] {
     auto subscribe = st::fanout(st::producer<int>([](writer<int>& out) {
-      out.send(1);
+      EXPECT_TRUE(out.send(1));
       throw stream_test::failure("source");
     }));
     auto [out, in] = weft::make_channel<int>(1);

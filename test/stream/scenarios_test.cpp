@@ -83,7 +83,7 @@ TEST(Scenario, a_feedback_loop_runs_empty_and_ends) {
     for (int v : halved) {
       ++steps;
       if (v > 0)
-        back.send(v);
+        EXPECT_TRUE(back.send(v));
       else if (--under_way == 0)
         back.reset();
     }

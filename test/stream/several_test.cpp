@@ -48,7 +48,7 @@ TEST(Merge, no_stream_is_passed_over_for_ever) {
   in_runtimes([] {
     for (bool busy_first : {true, false}) {
       auto [out, busy] = weft::make_channel<int>(weft::unlimited);
-      for (int i = 0; i < 1000; ++i) out.send(i);
+      for (int i = 0; i < 1000; ++i) EXPECT_TRUE(out.send(i));
       auto quiet = st::count(-1, 0);
       support::until([&] { return quiet.statistics().waiting_senders == 1; });
       auto in = busy_first ? st::merge({busy, quiet}) : st::merge({quiet, busy});
@@ -94,8 +94,8 @@ TEST(Batch, groups_of_a_size_and_the_rest_at_the_end) {
 TEST(Batch, a_batch_is_sent_when_its_time_is_up_though_it_is_not_full) {
   in_runtimes([] {
     auto [out, in] = st::filter<int>(st::batch(100, 2ms));
-    out.send(1);
-    out.send(2);
+    EXPECT_TRUE(out.send(1));
+    EXPECT_TRUE(out.send(2));
     ints all;
     while (all.size() < 2) std::ranges::copy(*in.recv(), std::back_inserter(all));
     EXPECT_EQ(all, (ints{1, 2}));
@@ -105,7 +105,7 @@ TEST(Batch, a_batch_is_sent_when_its_time_is_up_though_it_is_not_full) {
 TEST(Batch, what_was_gathered_comes_before_the_failure) {
   in_runtimes([] {
     auto out = st::producer<int>([](writer<int>& to) {
-                 to.send(1);
+                 EXPECT_TRUE(to.send(1));
                  throw failure("source");
                }) |
                st::batch(3);
@@ -154,7 +154,7 @@ TEST(Debounce, an_element_comes_out_once_it_was_quiet_for_the_time) {
   in_runtimes([] {
     auto [out, in] = st::filter<int>(st::debounce(2ms));
     const auto from = clock_type::now();
-    out.send(1);
+    EXPECT_TRUE(out.send(1));
     EXPECT_EQ(in.recv(), 1);
     EXPECT_GE(clock_type::now() - from, 2ms);
   });
@@ -258,8 +258,8 @@ TEST(ParallelMap, a_failing_call_ends_it_though_others_wait) {
                  if (v == 1) throw failure("one");
                  for (;;) weft::sleep_for(1h);  // only cancellation ends it
                });
-    up.send(0);
-    up.send(1);
+    EXPECT_TRUE(up.send(0));
+    EXPECT_TRUE(up.send(1));
     EXPECT_THROW((void)out.recv(), failure);
     (void)weft::prialt(~up);
   });

@@ -29,8 +29,8 @@ TEST(Producer, its_exception_is_thrown_to_the_consumer_after_what_was_sent) {
   in_runtimes([] {
     auto in = st::producer<int>(
         [](writer<int>& out) {
-          out.send(1);
-          out.send(2);
+          EXPECT_TRUE(out.send(1));
+          EXPECT_TRUE(out.send(2));
           throw failure("empty");
         },
         4);
@@ -61,8 +61,8 @@ TEST(Producer, a_cancelled_one_ends_its_stream_with_task_cancelled) {
   in_runtimes([] {
     auto [tell, told] = weft::make_oneshot<weft::task_ref>();
     auto in = st::producer<int>([my_tell = std::move(tell)](writer<int>& out) mutable {
-      my_tell.send(weft::this_task::ref());
-      for (;;) out.send(1);
+      EXPECT_TRUE(my_tell.send(weft::this_task::ref()));
+      for (;;) (void)out.send(1);
     });
     EXPECT_EQ(in.recv(), 1);
     told.recv()->cancel();
@@ -81,7 +81,7 @@ TEST(Consumer, it_gets_everything_and_then_the_end) {
     auto out = st::consumer<int>([my_done = std::move(done)](reader<int>& in) mutable {
       int total = 0;
       for (int v : in) total += v;
-      my_done.send(total);
+      EXPECT_TRUE(my_done.send(total));
     });
     for (int i = 1; i <= 100; ++i) EXPECT_TRUE(out.send(i));
     out.reset();
@@ -117,7 +117,7 @@ TEST(Consumer, an_exception_that_can_be_told_to_nobody_is_an_unhandled_one) {
       while (in.recv()) {}
       throw failure("too late");
     });
-    out.send(1);
+    EXPECT_TRUE(out.send(1));
   });
   support::until([&] { return unhandled.load() == 1; });
 }
@@ -126,10 +126,10 @@ TEST(Consumer, an_exception_that_can_be_told_to_nobody_is_an_unhandled_one) {
 TEST(Filter, both_ends_are_joined_by_it) {
   in_runtimes([] {
     auto [out, in] = st::filter<int, std::string>([](reader<int>& from, writer<std::string>& to) {
-      for (int v : from) to.send(std::to_string(v));
+      for (int v : from) EXPECT_TRUE(to.send(std::to_string(v)));
     });
     auto feeding = weft::spawn([my_out = std::move(out)]() mutable {
-      for (int i = 0; i < 3; ++i) my_out.send(i);
+      for (int i = 0; i < 3; ++i) EXPECT_TRUE(my_out.send(i));
     });
     EXPECT_EQ(all_of(std::move(in)), (std::vector<std::string>{"0", "1", "2"}));
     feeding.join();
@@ -148,7 +148,7 @@ TEST(Filter, its_ends_have_the_names_and_the_order_of_those_of_a_channel) {
     passes(weft::make_channel<int>(1));
     passes(st::filter<int>(st::buffer(1)));
     passes(st::filter<int, int>([](reader<int>& from, writer<int>& to) {
-      for (int v : from) to.send(v);
+      for (int v : from) EXPECT_TRUE(to.send(v));
     }));
   });
 }
@@ -157,7 +157,7 @@ TEST(Filter, its_ends_have_the_names_and_the_order_of_those_of_a_channel) {
 TEST(Filter, an_exception_upstream_travels_through_every_stage) {
   in_runtimes([] {
     auto in = st::producer<int>([](writer<int>& out) {
-      out.send(1);
+      EXPECT_TRUE(out.send(1));
       throw failure("source");
     });
     auto last =
@@ -173,7 +173,7 @@ TEST(Filter, why_a_consumer_left_is_told_to_the_producer) {
     auto [tell, told] = weft::make_oneshot<bool>();
     auto in = st::producer<int>([my_tell = std::move(tell)](writer<int>& out) mutable {
       while (out.send(1)) {}
-      my_tell.send(out.close_error() != nullptr);
+      EXPECT_TRUE(my_tell.send(out.close_error() != nullptr));
     });
     auto last = std::move(in) | st::map([](int v) { return v; }) | st::map([](int v) { return v; });
     EXPECT_EQ(last.recv(), 1);
@@ -188,7 +188,7 @@ TEST(Filter, cancelling_a_stage_closes_both_of_its_ends) {
   in_runtimes([] {
     auto [tell, told] = weft::make_oneshot<weft::task_ref>();
     auto [out, in] = st::filter<int, int>([my_tell = std::move(tell)](reader<int>& from, writer<int>&) mutable {
-      my_tell.send(weft::this_task::ref());
+      EXPECT_TRUE(my_tell.send(weft::this_task::ref()));
       (void)from.recv();
     });
     told.recv()->cancel();

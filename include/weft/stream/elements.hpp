@@ -200,7 +200,7 @@ struct count_core {
   void run(reader<T>& in, writer<std::size_t>& out) {
     std::size_t number = 0;
     while (next(in, out)) ++number;
-    out.send(number);
+    (void)out.send(number);
   }
 };
 struct make_count {

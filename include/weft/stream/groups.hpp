@@ -107,7 +107,7 @@ struct quantize_core : same_type {
       if (!out.send(*quantum)) break;
       held -= *quantum;
     }
-    if (residue) residue.send(held);
+    if (residue) (void)residue.send(held);
   }
 
  private:

@@ -109,7 +109,7 @@ struct parallel_map_core {
               .index();
       if (won == 0) return;
       if (lost) throw_if_failed(results);
-      if (got) work.send({taken++, std::move(*got)});
+      if (got) (void)work.send({taken++, std::move(*got)});
       if (!done) continue;
       failed = failed || done->error != nullptr;
       if (!ordered) {

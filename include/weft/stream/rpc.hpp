@@ -82,7 +82,7 @@ struct rpc_server_core {
   void run(reader<rpc_request<Signature>>& in) {
     while (std::optional<rpc_request<Signature>> call = in.recv()) {
       try {
-        call->answer.send(apply_call(f, std::move(call->arguments)));
+        (void)call->answer.send(apply_call(f, std::move(call->arguments)));
       } catch (const cancelled&) {
         throw;
       } catch (...) {
