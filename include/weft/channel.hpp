@@ -21,6 +21,7 @@
 #include <weft/detail/channel_core.hpp>
 #include <weft/detail/complete_until.hpp>
 #include <weft/errors.hpp>
+#include <weft/recv_result.hpp>
 #include <weft/timer.hpp>
 
 namespace weft::inline v1 {
@@ -60,6 +61,11 @@ struct channel_access;
     case chan::status::pending: break;
   }
   return send_status::closed;
+}
+// if_none: what it means that there was nothing to receive.
+[[nodiscard]] constexpr recv_status recv_status_of(chan::status s, recv_status if_none) noexcept {
+  if (s == chan::status::done) return recv_status::received;
+  return s == chan::status::would_block ? if_none : recv_status::closed;
 }
 }  // namespace detail
 
@@ -243,29 +249,25 @@ class reader : public detail::channel_end<chan::side::reader> {
     receive_to(received, where);
     return received;
   }
-  // Empty also when the time is up.
-  [[nodiscard]] std::optional<T> recv_until(std::chrono::steady_clock::time_point when,
-                                            std::source_location where = std::source_location::current()) const {
-    std::optional<T> received;
-    detail::receive_into(received, [&](void* slot) {
+  // Until then at the latest; timed_out if not.
+  [[nodiscard]] recv_result<T> recv_until(std::chrono::steady_clock::time_point when,
+                                          std::source_location where = std::source_location::current()) const {
+    return receive_as(recv_status::timed_out, [&](void* slot) {
       chan::receive_operation op(&core());
       op.aim(slot);
       if (!detail::complete_until(op, when, where)) return chan::status::would_block;
       if (op.result() != chan::status::done) throw_if_failed();
       return op.result();
     });
-    return received;
   }
   template <class Rep, class Period>
-  [[nodiscard]] std::optional<T> recv_for(std::chrono::duration<Rep, Period> time,
-                                          std::source_location where = std::source_location::current()) const {
+  [[nodiscard]] recv_result<T> recv_for(std::chrono::duration<Rep, Period> time,
+                                        std::source_location where = std::source_location::current()) const {
     return recv_until(detail::time_after(time), where);
   }
-  // Never waits. Empty: nothing there now, or closed (is_drained() tells). Not a cancellation point.
-  [[nodiscard]] std::optional<T> try_recv() const {
-    std::optional<T> received;
-    detail::receive_into(received, [&](void* slot) { return chan::try_receive(core(), slot); });
-    return received;
+  // Never waits; empty if it would have to. Throws no error of close(error). Not a cancellation point.
+  [[nodiscard]] recv_result<T> try_recv() const {
+    return receive_as(recv_status::empty, [&](void* slot) { return chan::try_receive(core(), slot); });
   }
 
   // Closed, and nothing is left: no recv() will return an element any more.
@@ -330,8 +332,13 @@ class reader : public detail::channel_end<chan::side::reader> {
  private:
   using detail::channel_end<chan::side::reader>::channel_end;
   friend struct detail::channel_access;
+  template <class Receive>
+  [[nodiscard]] static recv_result<T> receive_as(recv_status if_none, Receive&& receive) {
+    return detail::recv_access::make<T>(
+        [&](std::optional<T>& to) { return detail::recv_status_of(detail::receive_into(to, receive), if_none); });
+  }
   void receive_to(std::optional<T>& to, std::source_location where) const {
-    detail::receive_into(to, [&](void* slot) {
+    (void)detail::receive_into(to, [&](void* slot) {
       const chan::status how = chan::receive(core(), slot, where);
       if (how != chan::status::done) throw_if_failed();
       return how;

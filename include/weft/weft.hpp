@@ -17,6 +17,7 @@
 #include <weft/notify.hpp>
 #include <weft/once.hpp>
 #include <weft/oneshot.hpp>
+#include <weft/recv_result.hpp>
 #include <weft/runtime.hpp>
 #include <weft/scope.hpp>
 #include <weft/select.hpp>

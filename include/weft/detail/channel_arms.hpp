@@ -47,12 +47,14 @@ template <class T>
 // Calls receive(slot), which fills the empty optional. It is the slot itself: no move more than the core makes, and so nothing
 // that a throwing move could lose on the way.
 template <class T, class Receive>
-void receive_into(std::optional<T>& received, Receive&& receive) {
+chan::status receive_into(std::optional<T>& received, Receive&& receive) {
   if constexpr (chan::is_small<T>) {
     chan::words slot;
-    if (receive(&slot) == chan::status::done) received.emplace(from_words<T>(slot));
+    const chan::status how = receive(&slot);
+    if (how == chan::status::done) received.emplace(from_words<T>(slot));
+    return how;
   } else {
-    (void)receive(&received);
+    return receive(&received);
   }
 }
 

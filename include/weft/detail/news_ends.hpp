@@ -16,6 +16,7 @@
 #include <weft/detail/channel_arms.hpp>
 #include <weft/detail/news_core.hpp>
 #include <weft/detail/task_core.hpp>
+#include <weft/recv_result.hpp>
 #include <weft/select.hpp>
 #include <weft/timer.hpp>
 
@@ -151,30 +152,38 @@ class news_reader : public news_end<chan::side::reader> {
     if (!got) throw_if_failed();
     return got;
   }
-  // Empty also when the time is up.
-  [[nodiscard]] std::optional<T> recv_until(std::chrono::steady_clock::time_point when,
-                                            std::source_location where = std::source_location::current()) {
+  // Until then at the latest; timed_out if not.
+  [[nodiscard]] recv_result<T> recv_until(std::chrono::steady_clock::time_point when,
+                                          std::source_location where = std::source_location::current()) {
     (void)news();
-    std::optional<T> got;
-    auto receiving = on_recv([&](std::optional<T> v) {
-      if (v)
-        got.emplace(std::move(*v));
-      else
-        throw_if_failed();
+    return recv_access::make<T>([&](std::optional<T>& got) {
+      auto receiving = on_recv([&](std::optional<T> v) {
+        if (v)
+          got.emplace(std::move(*v));
+        else
+          throw_if_failed();
+      });
+      timer limit(when);
+      const bool in_time = select_call<waits::preference::in_order>(where, receiving, limit).index() == 0;
+      if (!in_time) return recv_status::timed_out;
+      return got ? recv_status::received : recv_status::closed;
     });
-    timer limit(when);
-    (void)select_call<waits::preference::in_order>(where, receiving, limit);
-    return got;
   }
   template <class Rep, class Period>
-  [[nodiscard]] std::optional<T> recv_for(std::chrono::duration<Rep, Period> time,
-                                          std::source_location where = std::source_location::current()) {
+  [[nodiscard]] recv_result<T> recv_for(std::chrono::duration<Rep, Period> time,
+                                        std::source_location where = std::source_location::current()) {
     return recv_until(time_after(time), where);
   }
-  // Never waits. Not a cancellation point.
-  [[nodiscard]] std::optional<T> try_recv() {
-    (void)news();
-    return self().take();
+  // Never waits; empty if it would have to. Throws no error of close(error). Not a cancellation point.
+  [[nodiscard]] recv_result<T> try_recv() {
+    const bool was_closed = is_closed();  // asked first: what was sent before the close is there to be taken
+    return recv_access::make<T>([&](std::optional<T>& got) {
+      if (std::optional<T> taken = self().take()) {
+        got.emplace(std::move(*taken));
+        return recv_status::received;
+      }
+      return was_closed ? recv_status::closed : recv_status::empty;
+    });
   }
 
   // Arms for select. They refer to this handle.
