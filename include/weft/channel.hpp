@@ -108,7 +108,6 @@ template <chan::side Side>
 class channel_end {
  public:
   channel_end() = default;
-  explicit channel_end(chan::core* c) noexcept : core_(c) {}
   channel_end(const channel_end& from) noexcept : core_(from.core_) {
     if (core_ != nullptr) chan::add_end(*core_, Side);
   }
@@ -140,6 +139,7 @@ class channel_end {
   [[nodiscard]] std::exception_ptr close_error() const { return chan::error_of(core(), chan::opposite(Side)); }
 
  protected:
+  explicit channel_end(chan::core* c) noexcept : core_(c) {}
   [[nodiscard]] chan::core& core() const {
     if (core_ == nullptr) throw_usage("this end of a channel is empty: default-constructed, moved from or reset");
     return *core_;
@@ -232,7 +232,7 @@ class writer : public detail::channel_end<chan::side::writer> {
   }
 
  private:
-  using detail::channel_end<chan::side::writer>::channel_end;
+  explicit writer(chan::core* c) noexcept : detail::channel_end<chan::side::writer>(c) {}
   friend struct detail::channel_access;
 };
 
@@ -330,7 +330,7 @@ class reader : public detail::channel_end<chan::side::reader> {
   [[nodiscard]] std::default_sentinel_t end() const noexcept { return {}; }
 
  private:
-  using detail::channel_end<chan::side::reader>::channel_end;
+  explicit reader(chan::core* c) noexcept : detail::channel_end<chan::side::reader>(c) {}
   friend struct detail::channel_access;
   template <class Receive>
   [[nodiscard]] static recv_result<T> receive_as(recv_status if_none, Receive&& receive) {

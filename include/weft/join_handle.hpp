@@ -18,6 +18,8 @@
 namespace weft::inline v1 {
 namespace detail {
 
+struct handle_access;
+
 inline std::string copied_name(const task_head* t) {
   char text[name_capacity];
   return {text, name_of(t, text)};
@@ -29,9 +31,6 @@ inline std::string copied_name(const task_head* t) {
 class task_ref {
  public:
   task_ref() noexcept = default;
-  explicit task_ref(detail::task_head* t) noexcept : task_(t) {
-    if (t != nullptr) detail::add_reference(t);
-  }
   task_ref(const task_ref& other) noexcept : task_ref(other.task_) {}
   task_ref(task_ref&& other) noexcept : task_(std::exchange(other.task_, nullptr)) {}
   task_ref& operator=(task_ref other) noexcept {
@@ -53,12 +52,32 @@ class task_ref {
   void unpark() const { detail::unpark(checked()); }
 
  private:
+  friend struct detail::handle_access;
+  explicit task_ref(detail::task_head* t) noexcept : task_(t) {
+    if (t != nullptr) detail::add_reference(t);
+  }
   [[nodiscard]] detail::task_head* checked() const {
     if (task_ == nullptr) detail::throw_usage("this task_ref refers to no task");
     return task_;
   }
   detail::task_head* task_ = nullptr;
 };
+
+template <class T>
+class join_handle;
+
+namespace detail {
+
+// Makes handles and references of what the core knows a task by.
+struct handle_access {
+  template <class T>
+  static join_handle<T> make(task_head* t, result<T>* outcome) noexcept {
+    return join_handle<T>(t, outcome);
+  }
+  static task_ref ref(task_head* t) noexcept { return task_ref(t); }
+};
+
+}  // namespace detail
 
 // Movable, not copyable. Dropping it detaches the task: it runs on, its result is discarded, and an exception that nobody
 // took goes to runtime_options::on_unhandled_exception, or ends the process if there is none. Only a handle that is destroyed
@@ -129,12 +148,12 @@ class [[nodiscard("dropping the handle detaches the task: join() it, or say .det
   void detach() noexcept {
     if (task_ != nullptr) detail::drop_handle(std::exchange(task_, nullptr));
   }
-  [[nodiscard]] task_ref ref() const { return task_ref(checked()); }
+  [[nodiscard]] task_ref ref() const { return detail::handle_access::ref(checked()); }
   [[nodiscard]] std::uint64_t id() const { return detail::id_of(checked()); }
   [[nodiscard]] std::string name() const { return detail::copied_name(checked()); }
 
  private:
-  friend struct detail_access;
+  friend struct detail::handle_access;
   template <class Handle, class F>
   friend class detail::join_arm;
   template <class F>
@@ -178,13 +197,6 @@ class [[nodiscard("dropping the handle detaches the task: join() it, or say .det
 
   detail::task_head* task_ = nullptr;
   detail::result<T>* outcome_ = nullptr;
-};
-
-struct detail_access {
-  template <class T>
-  static join_handle<T> make(detail::task_head* t, detail::result<T>* outcome) noexcept {
-    return join_handle<T>(t, outcome);
-  }
 };
 
 }  // namespace weft::inline v1

@@ -78,6 +78,8 @@ struct elastic_statistics {
 
 namespace detail {
 
+struct runtime_access;
+
 // What spawn returns for an F; join_handle<void> if it was given something that it refuses.
 template <class F>
 struct task_result {
@@ -142,9 +144,8 @@ class WEFT_API runtime {
   [[nodiscard]] runtime_statistics statistics_of(std::size_t worker) const;
   [[nodiscard]] elastic_statistics elasticity() const noexcept;
 
-  [[nodiscard]] sched::scheduler& core() noexcept { return *core_; }  // for Weft's own tests and layers
-
  private:
+  friend struct detail::runtime_access;
   std::unique_ptr<sched::scheduler> core_;
   bool print_statistics_ = false;
 };
@@ -173,7 +174,7 @@ handle_for<F> spawn_checked(sched::scheduler* in, const attributes* a, F&& f) {
   const spawning s = begin_spawn(in, a, sizeof(body_type), alignof(body_type), &body_type::ops, true);
   auto* made = construct_body<body_type>(s, std::forward<F>(f));
   commit_spawn(s);
-  return detail_access::make(s.task, &made->outcome());
+  return handle_access::make(s.task, &made->outcome());
 }
 
 // spawn(f), if f can be a task; otherwise the compiler says why not.

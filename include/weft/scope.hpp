@@ -70,7 +70,7 @@ child_for<F> spawn_child(scope_core* in, const attributes* a, F&& f) {
     throw_scope_closed();
   }
   commit_spawn(s);
-  return child_for<F>(detail_access::make(s.task, &made->outcome()));
+  return child_for<F>(handle_access::make(s.task, &made->outcome()));
 }
 
 // Held while somebody spawns who has no place in the scope.

@@ -33,7 +33,7 @@ namespace this_task {
 std::uint64_t id() { return running_or_throw().id; }
 std::string_view name() { return task::own_name(running_or_throw()); }
 void set_name(std::string_view name) { task::set_name(running_or_throw(), name); }
-task_ref ref() { return task_ref(&running_or_throw()); }
+task_ref ref() { return detail::handle_access::ref(&running_or_throw()); }
 
 bool is_cancelled() { return (running_or_throw().word.load() & task::state_word::cancel_requested) != 0; }
 void check() {

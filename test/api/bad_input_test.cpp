@@ -83,7 +83,7 @@ TEST(BadInput, options_out_of_range_are_named_with_their_value_and_their_range) 
 // req: CC-14
 TEST(BadInput, a_stack_size_of_0_means_the_default_in_options_as_in_attributes) {
   weft::runtime rt({.workers = 1, .stack_size = 0});
-  EXPECT_EQ(rt.core().stacks().default_size(), weft::context::default_stack);
+  EXPECT_EQ(weft::sched::core_of(rt).stacks().default_size(), weft::context::default_stack);
   EXPECT_EQ(rt.run([] { return 1; }), 1);
 }
 

@@ -95,7 +95,7 @@ TEST(Allocation, spawns_that_fail_give_their_records_back) {
   };
   fails([&](auto f) { return rt.spawn(f); });
   rt.run([&] { fails([](auto f) { return weft::spawn(f); }); });
-  EXPECT_LE(rt.core().records().slab_count(), 4u);
+  EXPECT_LE(weft::sched::core_of(rt).records().slab_count(), 4u);
 }
 
 // req: W-9 LS-M1

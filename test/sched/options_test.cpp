@@ -59,7 +59,7 @@ TEST(Options, AStackSizeOutsideTheLimitsIsRefused) {
   for (const std::size_t bad : {std::size_t{1}, std::size_t{16383}, std::size_t{1} << 40, SIZE_MAX})
     expect_refused({.workers = 1, .stack_size = bad}, {std::to_string(bad), "16 KiB", "1 GiB"});
   weft::runtime rt({.workers = 1, .stack_size = 64 << 10});
-  EXPECT_GE(rt.core().stacks().default_size(), std::size_t{64} << 10);
+  EXPECT_GE(weft::sched::core_of(rt).stacks().default_size(), std::size_t{64} << 10);
   EXPECT_EQ(rt.run([] { return 1; }), 1);
 }
 

@@ -77,7 +77,7 @@ void print_workers(std::FILE* to, sched::scheduler& s) {
 
 }  // namespace
 
-watched::watched(weft::runtime& r) : watched(r.core()) {}
+watched::watched(weft::runtime& r) : watched(sched::core_of(r)) {}
 
 watched::watched(sched::scheduler& s) : scheduler_(&s) {
   std::lock_guard hold(known_runtimes().mutex);
@@ -92,14 +92,14 @@ watched::~watched() {
 
 watched_runtime::watched_runtime(const weft::runtime_options& options) : runtime_(options) {
   std::lock_guard hold(known_runtimes().mutex);
-  known_runtimes().known.push_back(&runtime_.core());
+  known_runtimes().known.push_back(&core());
 }
 
 watched_runtime::~watched_runtime() {
   runtime_.shutdown();
   std::lock_guard hold(known_runtimes().mutex);
   std::vector<sched::scheduler*>& all = known_runtimes().known;
-  all.erase(std::find(all.begin(), all.end(), &runtime_.core()));
+  all.erase(std::find(all.begin(), all.end(), &core()));
 }
 
 void dump_runtimes(std::FILE* to) {

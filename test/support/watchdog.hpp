@@ -16,6 +16,8 @@
 
 #include <weft/weft.hpp>
 
+#include "sched/runtime_access.hpp"
+
 namespace support {
 
 // Makes a runtime known to watchdogs for as long as this lives.
@@ -45,7 +47,7 @@ class watched_runtime {
   weft::runtime& operator*() noexcept { return runtime_; }
   weft::runtime* operator->() noexcept { return &runtime_; }
   operator weft::runtime&() noexcept { return runtime_; }
-  [[nodiscard]] weft::sched::scheduler& core() noexcept { return runtime_.core(); }
+  [[nodiscard]] weft::sched::scheduler& core() noexcept { return weft::sched::core_of(runtime_); }
 
  private:
   weft::runtime runtime_;

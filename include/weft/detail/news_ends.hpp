@@ -28,7 +28,6 @@ template <chan::side Side>
 class news_end {
  public:
   news_end() = default;
-  explicit news_end(chan::news* n) noexcept : news_(n) {}
   news_end(const news_end& other) noexcept : news_(other.news_) {
     if (news_ != nullptr) chan::add_end(*news_, Side);
   }
@@ -51,6 +50,7 @@ class news_end {
   [[nodiscard]] std::exception_ptr close_error() const { return chan::error_of(news()); }
 
  protected:
+  explicit news_end(chan::news* n) noexcept : news_(n) {}
   [[nodiscard]] chan::news& news() const {
     if (news_ == nullptr) throw_usage("this handle is empty: default-constructed, moved from, used up or reset");
     return *news_;

@@ -28,6 +28,14 @@
 namespace weft::inline v1::stream {
 namespace detail {
 
+// For whoever runs a stage in a task that tells its ends itself.
+struct stage_access {
+  template <class Stage>
+  [[nodiscard]] static auto& core(Stage& s) noexcept {
+    return s.core_;
+  }
+};
+
 // Of cores through which elements pass as they are.
 struct same_type {
   template <class T>
@@ -74,9 +82,8 @@ class stage {
     return stage<Core, T>(std::move(core_));
   }
 
-  [[nodiscard]] Core& core() noexcept { return core_; }
-
  private:
+  friend struct detail::stage_access;
   Core core_;
 };
 
@@ -100,9 +107,8 @@ class sink_stage {
     std::move(copy)(std::move(in));
   }
 
-  [[nodiscard]] Core& core() noexcept { return core_; }
-
  private:
+  friend struct detail::stage_access;
   Core core_;
 };
 
@@ -130,7 +136,7 @@ struct composed {
   template <class T, class U>
   void run(reader<T>& in, writer<U>& out) {
     auto between = std::move(in) | std::move(first);
-    second.core().run(between, out);
+    stage_access::core(second).run(between, out);
     tell_upstream(between, out);
   }
 };
@@ -146,7 +152,7 @@ struct composed_sink {
   template <class T>
   void run(reader<T>& in) {
     auto between = std::move(in) | std::move(first);
-    second.core().run(between);
+    stage_access::core(second).run(between);
   }
 };
 
@@ -182,8 +188,9 @@ template <class T, class Core, class In>
 [[nodiscard]] auto operator|(reader<T> in, stage<Core, In> s) {
   using U = typename stage<Core, In>::template output<T>;
   auto [out, result] = make_channel<U>();
-  detail::connect(Core::name, std::move(in), std::move(out),
-                  [s = std::move(s)](reader<T>& from, writer<U>& to) mutable { s.core().run(from, to); });
+  detail::connect(
+      Core::name, std::move(in), std::move(out),
+      [s = std::move(s)](reader<T>& from, writer<U>& to) mutable { detail::stage_access::core(s).run(from, to); });
   return std::move(result);
 }
 template <class U, class Core, class In>
@@ -191,8 +198,9 @@ template <class U, class Core, class In>
   using T = typename stage<Core, In>::template input<U>;
   static_assert(!std::same_as<T, detail::unknown>, "what goes in cannot be seen from here: say it with .from<T>()");
   auto [result, in] = make_channel<T>();
-  detail::connect(Core::name, std::move(in), std::move(out),
-                  [s = std::move(s)](reader<T>& from, writer<U>& to) mutable { s.core().run(from, to); });
+  detail::connect(
+      Core::name, std::move(in), std::move(out),
+      [s = std::move(s)](reader<T>& from, writer<U>& to) mutable { detail::stage_access::core(s).run(from, to); });
   return std::move(result);
 }
 template <class A, class InA, class B, class InB>
@@ -222,7 +230,8 @@ template <channel_element T, class S>
 template <channel_element T, class S>
   requires detail::is_sink<S>
 [[nodiscard]] writer<T> consumer(S s) {
-  return detail::consume<T>(S::name, [s = std::move(s)](reader<T>& in) mutable { s.core().run(in); }, 0);
+  return detail::consume<T>(
+      S::name, [s = std::move(s)](reader<T>& in) mutable { detail::stage_access::core(s).run(in); }, 0);
 }
 
 }  // namespace weft::inline v1::stream
