@@ -14,7 +14,7 @@
 #include <utility>
 
 #include <weft/detail/config.hpp>
-#include <weft/detail/sync_core.hpp>
+#include <weft/detail/room.hpp>
 #include <weft/detail/time_point.hpp>
 #include <weft/mutex.hpp>
 

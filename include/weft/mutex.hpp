@@ -9,10 +9,11 @@
 #pragma once
 
 #include <chrono>
+#include <mutex>  // std::lock_guard, std::unique_lock, std::scoped_lock
 #include <source_location>
 
 #include <weft/detail/config.hpp>
-#include <weft/detail/sync_core.hpp>
+#include <weft/detail/room.hpp>
 #include <weft/detail/time_point.hpp>
 
 namespace weft::inline v1 {

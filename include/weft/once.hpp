@@ -13,7 +13,7 @@
 #include <utility>
 
 #include <weft/detail/config.hpp>
-#include <weft/detail/sync_core.hpp>
+#include <weft/detail/room.hpp>
 #include <weft/mutex.hpp>
 
 namespace weft::inline v1 {

@@ -1,4 +1,5 @@
-// What the headers of the locks and their friends share: room for cores, and arms of a select.
+// What the locks and their friends share that can be arms of a select. Those that cannot include room.hpp only: this one brings
+// in all of select.
 #pragma once
 
 #include <utility>
