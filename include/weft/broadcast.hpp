@@ -48,8 +48,8 @@ struct broadcast_state {
 
 // Copies count; when the last is gone, readers get what is left and then the end.
 template <broadcast_element T>
-class broadcast_writer : public detail::news_end<chan::side::writer> {
-  using base = detail::news_end<chan::side::writer>;
+class broadcast_writer : public detail::news_writer {
+  using base = detail::news_writer;
 
  public:
   using value_type = T;
@@ -80,9 +80,6 @@ class broadcast_writer : public detail::news_end<chan::side::writer> {
     r.next_ = chan::version_of(news());
     return r;
   }
-
-  // For select: there is no reader at the moment.
-  [[nodiscard]] no_reader_arm operator~() const { return no_reader_arm(news_or_null()); }
 
  private:
   using base::base;

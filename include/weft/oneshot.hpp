@@ -28,8 +28,8 @@ template <channel_element T>
 
 // Movable, not copyable. Used up by a send that succeeds.
 template <channel_element T>
-class oneshot_writer : private detail::news_end<chan::side::writer> {
-  using base = detail::news_end<chan::side::writer>;
+class oneshot_writer : private detail::news_writer {
+  using base = detail::news_writer;
 
  public:
   using value_type = T;
@@ -39,6 +39,8 @@ class oneshot_writer : private detail::news_end<chan::side::writer> {
 
   using base::reset;
   using base::operator bool;
+  using base::operator~;  // the reader is gone
+  using base::on_death;
 
   // Closed: the reader is gone, or close() was called; the value is left as it was. Never waits; not a cancellation point.
   send_result send(T&& value) {
@@ -58,9 +60,6 @@ class oneshot_writer : private detail::news_end<chan::side::writer> {
   }
   // There will be no value; recv() throws the error, if one is given.
   void close(std::exception_ptr error = nullptr) { chan::close(this->news(), std::move(error)); }
-
-  // For select: the reader is gone.
-  [[nodiscard]] no_reader_arm operator~() const { return no_reader_arm(this->news_or_null()); }
 
  private:
   using base::base;

@@ -39,8 +39,8 @@ template <class T>
 
 // Copies count; when the last is gone, readers get the newest value if they have not seen it, and then the end.
 template <broadcast_element T>
-class watch_writer : public detail::news_end<chan::side::writer> {
-  using base = detail::news_end<chan::side::writer>;
+class watch_writer : public detail::news_writer {
+  using base = detail::news_writer;
 
  public:
   using value_type = T;
@@ -71,9 +71,6 @@ class watch_writer : public detail::news_end<chan::side::writer> {
     r.seen_ = version();
     return r;
   }
-
-  // For select: there is no reader at the moment.
-  [[nodiscard]] no_reader_arm operator~() const { return no_reader_arm(news_or_null()); }
 
  private:
   using base::base;

@@ -354,4 +354,17 @@ TEST(Ends, both_sides_may_go_at_the_same_time) {
   });
 }
 
+TEST(Ends, every_kind_of_writer_has_an_arm_with_a_handler_for_the_time_when_nobody_reads) {
+  int told = 0;
+  const auto tells = [&](auto ends) {
+    ends.in.reset();
+    EXPECT_FALSE(weft::prialt(ends.out.on_death([&] { ++told; })).ok());
+  };
+  tells(weft::make_channel<int>(1));
+  tells(weft::make_oneshot<int>());
+  tells(weft::make_broadcast<int>(1));
+  tells(weft::make_watch(0));
+  EXPECT_EQ(told, 4);
+}
+
 }  // namespace

@@ -137,6 +137,21 @@ class no_reader_arm final : public select_arm {
 
 namespace detail {
 
+class news_writer : public news_end<chan::side::writer> {
+ public:
+  news_writer() = default;
+
+  // Arms for select: there is no reader at the moment.
+  [[nodiscard]] no_reader_arm operator~() const { return no_reader_arm(news_or_null()); }
+  template <std::invocable F>
+  [[nodiscard]] auto on_death(F f) const {
+    return handled_arm(~*this, std::move(f));
+  }
+
+ protected:
+  explicit news_writer(chan::news* n) noexcept : news_end<chan::side::writer>(n) {}
+};
+
 // Waiting in all its forms, for a Reader with source(), seen(): the version it knows, and take(): what is there beyond it, or
 // nothing.
 template <class Reader, class T>
