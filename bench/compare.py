@@ -29,7 +29,8 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent
 FURTHER = {"timers": ["cpu_ns_per_sleep"], "wake_latency": ["p99"], "steal_latency": ["p95", "p99"],
            "trivial_tasks": ["p95", "p99"], "skynet": ["maxrss_kb"], "fib": ["maxrss_kb"],
-           "tcp_echo": ["p99", "server_cpu_ns_per_req"]}  # metrics with a line of their own in the table
+           "tcp_echo": ["p99", "server_cpu_ns_per_req"],
+           **{f"accept_backlog{k}": ["backlog_percent"] for k in ("", "_4", "_16", "_64")}}  # metrics with a line of their own in the table
 MORE_IS_BETTER = ("MB/s", "req/s")
 PR_SET_CHILD_SUBREAPER = 36
 

@@ -8,6 +8,7 @@
 
 #include "blocking.hpp"
 #include "channels.hpp"
+#include "fairness.hpp"
 #include "kernel.hpp"
 #include "locks.hpp"
 #include "peer.hpp"
@@ -211,6 +212,7 @@ int main(int argc, char** argv) {
                        {"hog_latency", "us", 1000, [](u64 n) { return weft_bench::hog_latency(workers, n); }},
                        ns_per_op("dispatch_hop", 200000, weft_bench::dispatch_hop),
                        ns_per_op("blocking_call", 200000, weft_bench::blocking_call),
+                       {"accept_backlog", "ms", 1, weft_bench::accept_backlog},
                        {"mem_parked", "bytes/task", 100000, mem_parked},
                        {"wake_latency", "us", 1000, wake_latency},
                        {"steal_latency", "us", 20000, steal_latency},

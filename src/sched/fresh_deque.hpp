@@ -6,11 +6,14 @@
 // D1. A task pushed is popped or stolen exactly once.                       model/fresh_deque, test sched/fresh_deque_*
 // D2. The owner and a thief meet only at the last task; the CAS on top_ decides.
 // D3. A slot is overwritten only after top_ has passed it, and then a thief that read it loses its CAS.
+// D4. The owner takes a run of the newest as it takes one: bottom_ goes back over all of them, and only the task at top_ can be a
+//     thief's as well.                                                     model/fresh_deque, test sched/fresh_deque_*
 //
 // Rejected: taking half in one claim as in ring.hpp. The owner pops without a CAS while more than one is left, so a thief
 // that claims several at once could claim what the owner has just popped.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -84,6 +87,29 @@ class fresh_deque {
     return t;
   }
 
+  // Takes the newest tasks, `most` at most, and gives them to `take`, the oldest of them first. D4.
+  template <class Take>
+  void pop_newest(std::size_t most, Take&& take) noexcept {
+    const std::int64_t bottom = bottom_.load(base::relaxed);
+    std::int64_t from = std::max(bottom - static_cast<std::int64_t>(most), top_seen_);
+    if (from >= bottom) return;
+    bottom_.store(from, base::order<"fresh.newest.bottom">(base::release));  // release as in pop()
+    // As in pop(): a thief that does not see this bottom_ has read a top_ that is no further than the one we read now.
+    base::step<"fresh.newest.fence">([] { base::fence_seq_cst(); });
+    std::int64_t top = top_seen_ = top_.load(base::order<"fresh.newest.top">(base::acquire));  // acquire as in pop()
+    if (top >= from) {
+      // Thieves have come as far as the tasks we want. At most one of them can still take one, the task at top_, and the CAS
+      // decides who has it; a thief that comes later sees our bottom_ and finds nothing.
+      const bool ours =
+          top == bottom || base::check<"fresh.newest.last">(top_.compare_exchange_strong(
+                               top, bottom, base::acquire, base::order<"fresh.newest.lost">(base::acquire)));
+      from = top;  // the thief's CAS, if it came first, has moved it one further
+      top_seen_ = ours ? bottom : top;
+      bottom_.store(top_seen_, base::relaxed);
+    }
+    for (; from < bottom; ++from) take(slots_[index(from)].load(base::relaxed));
+  }
+
   // --- anybody ----------------------------------------------------------------------------------------------------
   // The oldest, or nullptr when there is none or somebody else was faster.
   [[nodiscard]] Task* steal() noexcept {
@@ -106,6 +132,7 @@ class fresh_deque {
     return n > 0 ? static_cast<std::size_t>(n) : 0;
   }
   [[nodiscard]] bool empty() const noexcept { return size() == 0; }
+  [[nodiscard]] std::size_t capacity() const noexcept { return mask_ + 1; }
 
  private:
   [[nodiscard]] std::size_t index(std::int64_t position) const noexcept {

@@ -7,7 +7,8 @@
 // R1. A task pushed is popped or stolen exactly once.                       model/ring, test sched/ring_*
 // R2. `steal == real` unless a thief is copying; slots from `steal` on are not overwritten before it has finished.
 // R3. One thief at a time; a second one gives up rather than waits.
-// R4. Overflow hands the older half and the new task over in one chain; nothing is lost.
+// R4. Overflow hands the newer half and the new task over in one chain, in their order; nothing is lost, and what came first keeps
+//     its place.                                                             model/ring, test sched/ring_*
 //
 // Rejected: Chase-Lev for this queue (its owner works on the young end, which starves the oldest wake), and slots that are
 // exchanged one by one (a thief would pay one contended operation per task).
@@ -40,18 +41,17 @@ class ring {
     // acquire pairs with the release in finish_steal(): the thief has read its slots before we overwrite them.
     return append(t, head_.load(base::order<"ring.push.head">(base::acquire)));
   }
-  // Appends. What does not fit (the older half and `t`, or `t` alone while a thief copies) is added to `overflow`.
+  // Appends. What does not fit is added to `overflow`: the newer half and `t`, or `t` alone while a thief makes room or if others
+  // have gone there before.
   void push(Task* t, chain<Task>& overflow) noexcept {
-    for (;;) {
+    while (overflow.empty()) {
       const std::uint64_t head = head_.load(base::order<"ring.push.head">(base::acquire));  // as in try_push()
       if (append(t, head)) [[likely]]
         return;
       // A thief is about to make room, or we make it now.
-      if (steal_of(head) != real_of(head) || take_half(head, overflow)) {
-        overflow.push_back(t);
-        return;
-      }
+      if (steal_of(head) != real_of(head) || give_newer_half(head, overflow)) break;
     }
+    overflow.push_back(t);
   }
 
   [[nodiscard]] Task* pop() noexcept {
@@ -65,6 +65,12 @@ class ring {
       // release sequence of finish_steal() intact for push().
       if (head_.compare_exchange_weak(head, next, base::acq_rel, base::relaxed)) return slot(real).load(base::relaxed);
     }
+  }
+
+  // Where the next one will be appended, and whether all that were appended before a place have been popped or stolen.
+  [[nodiscard]] std::uint32_t end() const noexcept { return tail_.load(base::relaxed); }
+  [[nodiscard]] bool has_passed(std::uint32_t place) const noexcept {
+    return static_cast<std::int32_t>(real_of(head_.load(base::relaxed)) - place) >= 0;
   }
 
   // What pop() would give after so many more, or nullptr: hints for prefetching, nothing more.
@@ -143,13 +149,16 @@ class ring {
     return true;
   }
 
-  // Owner: moves the older half to `out`. False: a thief came first, look again.
-  [[nodiscard]] bool take_half(std::uint64_t head, chain<Task>& out) noexcept {
-    const std::uint32_t real = real_of(head);
+  // Owner of a full ring: R4. False: a thief came first, look again. Claims all of it, and appends the older half again, which is
+  // in the right slots already. (Rejected: to take tail_ back. A thief that has read the old one, and a head that another thief has
+  // moved since, would claim what is not there any more. Found by model/ring.)
+  [[nodiscard]] bool give_newer_half(std::uint64_t head, chain<Task>& out) noexcept {
+    const std::uint32_t tail = tail_.load(base::relaxed);
     const std::uint32_t half = capacity() / 2;
-    if (!head_.compare_exchange_strong(head, pack(real + half, real + half), base::acq_rel, base::relaxed))
-      return false;
-    for (std::uint32_t i = 0; i < half; ++i) out.push_back(slot(real + i).load(base::relaxed));
+    if (!head_.compare_exchange_strong(head, pack(tail, tail), base::acq_rel, base::relaxed)) return false;
+    for (std::uint32_t i = tail - half; i != tail; ++i) out.push_back(slot(i).load(base::relaxed));
+    tail_.store(tail + half,
+                base::relaxed);  // the CAS has published the slots to whoever claims by the head that it stored
     return true;
   }
 

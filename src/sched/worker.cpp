@@ -29,8 +29,8 @@ inline void prefetch_behind(const ring<record>& woken) noexcept {
 
 // ---- what runs next ------------------------------------------------------------------------------------------------
 
-// Fresh tasks come after woken ones, which may soon give back what they hold, but not for ever after: somebody waits for what they
-// will do. The newest, because the oldest would open a fork tree at its root; that one has its turn at a tick.
+// Fresh tasks whose spawner waits for them come after woken ones, which may soon give back what they hold, but not for ever after. The
+// newest, because the oldest would open a fork tree at its root; that one has its turn at a tick.
 inline record* worker::overdue_fresh() noexcept {
   if (passed_over_ < most_passed_over) [[likely]] {
     ++passed_over_;
@@ -78,12 +78,14 @@ inline record* worker::with_stack(record* t) noexcept {
 }
 
 record* worker::next_without_locks() noexcept {
+  settle_spawned();
   if (!goes_on()) return nullptr;
   record* t = next_from_slot();
   return t != nullptr ? t : next_in_turn();
 }
 
 record* worker::next_local() noexcept {
+  settle_spawned();
   if (drain_requested_.load(base::relaxed)) return nullptr;
   if (in_hand_ != nullptr) return std::exchange(in_hand_, nullptr);
   if (tick_.passes()) [[unlikely]]
@@ -174,10 +176,11 @@ void worker::give_stack(context::stack* s) noexcept {
     task::expect_runnable(*t, "RUNNING");
     base::require(((t->extras & task::on_lane) != 0) == (t->dispatcher != nullptr),
                   "a task has a dispatcher that is not its own");
+    base::require(spawned_ == 0, "a task has left the tasks that it spawned without a place in the order of turns");
   }
   t->running.store(task::run_state::running, base::relaxed);
   current_.store(t, base::relaxed);
-  if (((t->extras | gives_way_.load(base::relaxed)) & (task::on_lane | task::has_exceptions)) != 0) [[unlikely]]
+  if (((t->extras | manner_.load(base::relaxed)) & (task::on_lane | task::has_exceptions)) != 0) [[unlikely]]
     adopt_specially(t);
   budget_ = budget_per_slice;
   counters_.dispatched.add();
@@ -284,6 +287,7 @@ void worker::yield() noexcept {
 
 // `next`: taken from the ring already, and not yet started.
 [[gnu::noinline]] void worker::yield_otherwise(bool in_turn, record* next) noexcept {
+  settle_spawned();
   if (next != nullptr) {
     next = with_stack(next);
   } else if (in_turn) {
@@ -302,6 +306,7 @@ void worker::yield() noexcept {
 
 void worker::park(worker& on, void (*unlock)(void*) noexcept, void* locked) noexcept {
   record* const self = on.current();
+  on.settle_spawned();
   on.left_.what = departure::kind::parking;
   on.left_.who = self;
   on.left_.unlock = unlock;

@@ -8,6 +8,9 @@
 // K3. A finished task's stack is given away only from another stack, or reused by the loop at its base. test sched/finish_*
 // K4. ACTIVE -> IDLE_SPIN (bounded) -> SLEEP; DRAINING -> DEAD. It sleeps only when no runnable work is visible.
 // K5. A DRAINING worker neither steals nor accepts; its tasks go to the global queue.               model/drain, test sched/draining_*
+// K6. A fresh task starts after at most 10·(q+1) dispatches of its worker, where q tasks were queued there when it was spawned, whatever
+//     is spawned or woken later: 40·(q+1) if its queue had no room. Unless its spawner goes on to wait for tasks (spawned_).
+//                                                                                                                   test sched/fresh_*
 #pragma once
 
 #include <cstdint>
@@ -99,6 +102,8 @@ class alignas(base::cache_line) worker {
     budget_ = spent;
     return false;
   }
+  // The running task is about to wait for tasks: those that it has spawned go depth first.
+  void keep_spawned() noexcept { spawned_ = 0; }
   void return_budget() noexcept { ++budget_; }  // what was spent just now
   [[nodiscard]] bool has_budget() const noexcept { return budget_ >= 0; }  // and so there is a running task
 
@@ -111,6 +116,12 @@ class alignas(base::cache_line) worker {
   void queue(record* t) noexcept;  // RUNNABLE, and has its turn (lane.hpp)
 
   // --- anybody ----------------------------------------------------------------------------------------------------
+  // The oldest fresh task, for a queue that does not tell the tasks of fork trees from others.
+  [[nodiscard]] record* take_oldest_fresh() noexcept {
+    record* t = fresh_.steal();
+    if (t != nullptr) t->extras |= task::in_fork_tree;
+    return t;
+  }
   void push_inbox(record* t) noexcept { inbox_.push(t); }
   void wake() noexcept { driver_->wake(); }
   void request_drain() noexcept { drain_requested_.store(true, base::release); }
@@ -124,7 +135,7 @@ class alignas(base::cache_line) worker {
   }
   [[nodiscard]] int thread_id() const noexcept { return thread_id_.load(base::relaxed); }
   // The running task has said that it may block.
-  [[nodiscard]] bool gives_way() const noexcept { return gives_way_.load(base::relaxed) != 0; }
+  [[nodiscard]] bool gives_way() const noexcept { return (manner_.load(base::relaxed) & task::on_lane) != 0; }
   [[nodiscard]] bool has_visible_work() const noexcept { return !woken_.empty() || !fresh_.empty() || !inbox_.empty(); }
 
   void start();  // throws std::system_error
@@ -158,6 +169,12 @@ class alignas(base::cache_line) worker {
   [[nodiscard]] record* with_stack(record* t) noexcept;
   [[nodiscard]] record* overdue_fresh() noexcept;
   [[nodiscard]] record* newest_fresh() noexcept;
+  // Before a switch, and before anything is queued behind the woken tasks: K6.
+  void settle_spawned() noexcept {
+    if (spawned_ != 0) [[unlikely]]
+      line_up_spawned();
+  }
+  void line_up_spawned() noexcept;
   void queue_woken(record* t) noexcept;
   void queue_behind(record* t) noexcept;
   [[gnu::cold]] void queue_and_log(record* t) noexcept;  // apart: its text would be in the frame of whoever wakes
@@ -213,10 +230,18 @@ class alignas(base::cache_line) worker {
   departure left_;
   static constexpr std::int32_t spent = -1;
   std::int32_t budget_ = spent;  // below 0: none is left
+  // Of the newest tasks in fresh_, those that the running task has spawned since it came, and that have no place in the order of
+  // turns yet. If it waits for tasks next they stay, and are taken newest first: a fork tree goes depth first and stays small.
+  // Otherwise they line up behind the woken tasks, in the order in which they came.
+  std::uint32_t spawned_ = 0;
   std::uint8_t slot_runs_ = 0;
   std::uint8_t passed_over_ = 0;  // turns since a fresh task had one
   std::uint8_t urgent_runs_ = 0;
-  base::atomic<task::extra> gives_way_{0};  // 0 or task::on_lane
+  // What holds for all tasks here, as bits of record::extras, so that one question is for both. on_lane: the running task may block.
+  // waits_for_several: spawned tasks have lined up and not all have had their turns; till then woken ones go behind them, because
+  // whoever spawns, and is woken again and again through the slot, would spawn more than ever start.
+  base::atomic<task::extra> manner_{0};
+  std::uint32_t line_end_ = 0;  // the place in woken_ behind those that have lined up
   base::atomic<bool> drain_requested_{false};
   tick tick_;
   lifo_slot<record> slot_;
@@ -257,9 +282,8 @@ inline void become_runnable(record* t, task::run_state from) noexcept {
 inline void worker::accept_woken(record* t) noexcept {
   counters_.wakes.add();
   become_runnable(t, task::run_state::none);
-  // One question for four: gives_way_ is one of the bits of is_routed.
   constexpr task::extra special = task::is_routed | task::waits_for_several;
-  if (force_migration || ((t->extras | gives_way_.load(base::relaxed)) & special) != 0) [[unlikely]]
+  if (force_migration || ((t->extras | manner_.load(base::relaxed)) & special) != 0) [[unlikely]]
     return accept_specially(t);
   queue_woken(t);
 }

@@ -215,7 +215,7 @@ void worker::drain() noexcept {
   if (in_hand_ != nullptr) rest.push_back(std::exchange(in_hand_, nullptr));
   if (record* t = slot_.take()) rest.push_back(t);
   while (record* t = woken_.pop()) rest.push_back(t);
-  while (record* t = fresh_.steal()) rest.push_back(t);
+  while (record* t = take_oldest_fresh()) rest.push_back(t);
   rest.append(inbox_.take_all());
   scheduler_.global().push(std::move(rest));
   base::step<"drain.notify">([&] { scheduler_.notify(); });

@@ -1,4 +1,6 @@
 // What comes to a worker's queues: tasks that it wakes or spawns, or that it fetches where all of them look.
+#include <algorithm>
+
 #include "base/cache_line.hpp"
 #include "base/log.hpp"
 #include "sched/scheduler.hpp"
@@ -19,6 +21,7 @@ inline void worker::spill(chain<record>& overflow) noexcept {
 }
 
 inline void worker::append(record* t) noexcept {
+  settle_spawned();
   if (!woken_.try_push(t)) [[unlikely]]
     append_overflowing(t);
 }
@@ -27,6 +30,18 @@ void worker::append_overflowing(record* t) noexcept {
   chain<record> overflow;
   woken_.push(t, overflow);
   spill(overflow);
+}
+
+// The running task leaves without waiting for what it has spawned, or wakes somebody who comes after that. What the ring has no room
+// for goes behind everything else.
+[[gnu::noinline]] void worker::line_up_spawned() noexcept {
+  chain<record> overflow;
+  fresh_.pop_newest(std::exchange(spawned_, 0), [&](record* t) { woken_.push(t, overflow); });
+  spill(overflow);
+  line_end_ = woken_.end();
+  manner_.store(manner_.load(base::relaxed) | task::waits_for_several, base::relaxed);
+  // Somebody may have looked for them while they were in neither queue.
+  tell_if(woken_.size() > 1);
 }
 
 // More was queued than this worker comes to in a moment. For less nobody is woken: if it does not come to it, the monitor notices.
@@ -39,11 +54,16 @@ inline void worker::tell_if(bool worth_it) noexcept {
   if (worth_it || gives_way()) tell();
 }
 
-// It has a dispatcher or a priority, or this worker gives way. Or it is a select of several sources, which goes behind the other woken
-// tasks: what they bring it meanwhile it takes without parking once more, which with four arms is most of its work.
+// It has a dispatcher or a priority, or this worker gives way. Or spawned tasks have lined up, and it goes behind them. Or it is a select
+// of several sources, which goes behind the other woken tasks: what they bring it meanwhile it takes without parking once more, which
+// with four arms is most of its work.
 void worker::accept_specially(record* t) noexcept {
   if ((t->extras & task::is_routed) != 0) return scheduler::route(t);
   if constexpr (force_migration) return scheduler_.inject_elsewhere(*this, t);
+  if (woken_.has_passed(line_end_)) {
+    manner_.store(static_cast<task::extra>(manner_.load(base::relaxed) & ~task::waits_for_several), base::relaxed);
+    if ((t->extras & task::waits_for_several) == 0 && !gives_way()) return queue_woken(t);
+  }
   WEFT_LOG(wake, "task %s behind the others of worker %d", task::label(*t).text, id_);
   gives_way() ? queue_openly(t) : queue_behind(t);
 }
@@ -86,13 +106,22 @@ inline void worker::queue_fresh(record* t) noexcept {
   bool first = false;
   if (!fresh_.try_push(t, first)) [[unlikely]]
     queue_overflowing(t);
+  ++spawned_;
   tell_if(!first);  // one short task is not worth waking a thread for
 }
 
+// The oldest go elsewhere, unless they are the running task's own: those keep their order and make room for this one.
 void worker::queue_overflowing(record* fresh) noexcept {
-  chain<record> overflow;
-  fresh_.push(fresh, overflow);
-  spill(overflow);
+  if (spawned_ >= fresh_.capacity() / 2) {
+    line_up_spawned();
+  } else {
+    chain<record> older;
+    for (std::size_t i = 0; i < fresh_.capacity() / 2; ++i)
+      if (record* t = take_oldest_fresh()) older.push_back(t);
+    spill(older);
+  }
+  bool first = false;
+  (void)fresh_.try_push(fresh, first);  // there is room now
 }
 
 // In the order of their turns, started or not.
@@ -115,6 +144,7 @@ void worker::queue_openly(record* t) noexcept {
 
 void worker::accept_woken_batch(chain<record>&& batch) noexcept {
   counters_.wakes.add(batch.size());
+  settle_spawned();
   const bool several = batch.size() > 1;
   chain<record> overflow;
   while (record* t = batch.pop_front()) {
@@ -136,11 +166,9 @@ void worker::accept_batch(chain<record>&& batch) noexcept {
   const bool several = batch.size() > 1;
   chain<record> overflow;
   while (record* t = batch.pop_front()) {
-    // Those that never ran are started one after the other, not all before anything else: each start costs a stack.
-    if (t->is_started() || (t->extras & task::on_lane) != 0)
+    bool first = false;
+    if ((t->extras & task::in_fork_tree) == 0 || t->is_started() || !fresh_.try_push(t, first))
       woken_.push(t, overflow);
-    else
-      fresh_.push(t, overflow);
   }
   spill(overflow);
   if (several) tell();
@@ -155,13 +183,18 @@ record* worker::from_inbox() noexcept {
   return first;
 }
 
-// A share of the global queue. While there are fresh tasks of our own just one, so that it does not starve: more would only
-// push as many of ours out again.
+// A share of the global queue, as far as the ring has room: what does not fit would lose its place. While there are many fresh tasks
+// of a fork tree here just one: what comes is often part of the same tree, and would only push as many out again.
 record* worker::from_global() noexcept {
-  const std::size_t most = fresh_.empty() ? global_queue<record>::max_batch : 1;
+  const std::size_t room = woken_.capacity() - std::min(woken_.size(), woken_.capacity());
+  const bool full_of_fresh = fresh_.size() >= fresh_.capacity() / 2;
+  const std::size_t most = full_of_fresh ? 1 : std::min(room + 1, global_queue<record>::max_batch);
   chain<record> share = scheduler_.global().take_share(scheduler_.live_workers(), most);
   record* first = share.pop_front();
   if (!share.empty()) accept_batch(std::move(share));
+  // The ring stays full of tasks that came later: those that wait outside have one turn in sixteen then.
+  constexpr std::int32_t turns_between = 16;
+  if (room < global_queue<record>::max_batch && scheduler_.global().size() != 0) tick_.look_after(turns_between);
   return first;
 }
 

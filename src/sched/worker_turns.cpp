@@ -19,6 +19,7 @@ void worker::start_at_once(record* t) noexcept {
     base::require(base::locks_held() == 0 && base::static_initializers_running() == 0,
                   "a task is spawned to start at once where the running one must not be switched away from");
   counters_.spawned.add();
+  settle_spawned();
   if (!attach_any(t)) return queue(t);  // it starves later, as any other
   left_.what = departure::kind::stepped_aside;
   left_.who = current();
@@ -26,7 +27,8 @@ void worker::start_at_once(record* t) noexcept {
 }
 
 void worker::give_way(bool gives) noexcept {
-  gives_way_.store(gives ? task::on_lane : task::extra{0}, base::relaxed);
+  const auto others = static_cast<task::extra>(manner_.load(base::relaxed) & ~task::on_lane);
+  manner_.store(static_cast<task::extra>(others | (gives ? task::on_lane : 0)), base::relaxed);
   if (!gives) return;
   if (record* t = slot_.take()) return queue_openly(t);
   if (has_visible_work() || scheduler_.shared_work() != 0) scheduler_.find_replacement();

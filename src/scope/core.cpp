@@ -68,6 +68,7 @@ void drop_repeated(std::vector<std::exception_ptr>& all) {
 // The owner's wait for the last child.
 class scope_core::drained final : public waits::waitable {
  public:
+  static constexpr bool waits_for_tasks = true;
   explicit drained(scope_core& s) noexcept : scope_(s) {}
 
   // Never without the lock: the child that ended last still holds it, and nobody waits for that child.

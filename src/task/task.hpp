@@ -79,6 +79,8 @@ inline constexpr extra is_background = 32;
 inline constexpr extra starts_at_once = 64;  // in place of its spawner
 inline constexpr extra waits_for_several = 128;  // set by a select around its park, for whoever wakes it
 inline constexpr extra has_exceptions = 256;  // in flight, and saved in `exceptions` while it does not run
+// It has not started, and its spawner waits for tasks. Told only of one that leaves the queue which says so (worker::spawned_).
+inline constexpr extra in_fork_tree = 512;
 inline constexpr extra is_routed = on_lane | is_urgent | is_background;  // not simply to the worker's own queues
 
 inline constexpr std::size_t record_size = 384;

@@ -149,6 +149,7 @@ template <class W>
     w.unlock();
     return how == begun::cancelled ? round::cancelled : round::settle;
   }
+  if constexpr (requires { W::waits_for_tasks; }) on.keep_spawned();
   if constexpr (std::derived_from<W, waitable>)
     sched::worker::park(on, [](void* p) noexcept { static_cast<W*>(p)->unlock(); }, &w);
   else

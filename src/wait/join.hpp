@@ -13,6 +13,7 @@ namespace weft::inline v1::waits {
 
 class join_wait final : public waitable {
  public:
+  static constexpr bool waits_for_tasks = true;
   explicit join_wait(task::record& target) noexcept : target_(target) {}
 
   bool try_complete() noexcept override { return task::state_word::is_final(target_.word.load()); }

@@ -3,6 +3,7 @@
 // D1. A task pushed is popped, stolen or handed to overflow exactly once, and is complete when it is taken.
 // D2. Owner and thief meet at the last task: one of them gets it, never both, and never neither for good.
 // D3. A slot is overwritten only after a thief that reads it has won or lost.
+// D4. The owner takes a run of the newest at once; thieves get the rest, each once.
 #include "sched/fresh_deque.hpp"
 
 #include "item.hpp"
@@ -143,4 +144,94 @@ MODEL_TEST(fresh_wrap_against_two_thieves, .preemptions = 3) {
   while (item* i = overflow.pop_front()) i->take();
   drain(d);
   model_assert(all.taken() == 3);
+}
+
+// The owner takes a run of the newest at once, while thieves are at the oldest (D4), and its slots are used again.
+MODEL_TEST(fresh_newest_two_against_two_thieves, .preemptions = 3) {
+  items<4> all;
+  watch_slots watch;
+  deque d(4);
+  chain overflow;
+  for (int i = 0; i < 3; ++i) d.push(all.make(i), overflow);
+  thread([&] {
+    int last = -1;
+    d.pop_newest(2, [&](item* i) {
+      const int taken = i->take();
+      model_assert(taken > last);  // in the order in which they were pushed
+      last = taken;
+    });
+    d.push(all.make(3), overflow);
+    take(d.pop());
+  });
+  thread([&] { take(d.steal()); });
+  thread([&] {
+    take(d.steal());
+    take(d.steal());
+  });
+  join_all();
+  drain(d);
+  model_assert(overflow.empty() && all.taken() == 4);
+}
+
+// What it leaves is a thief's, who may know of it only by what the owner stored then.
+MODEL_TEST(fresh_newest_leaves_the_oldest, .preemptions = -1) {
+  items<3> all;
+  watch_slots watch;
+  deque d(4);
+  chain overflow;
+  thread([&] {
+    for (int i = 0; i < 3; ++i) d.push(all.make(i), overflow);
+    d.pop_newest(2, [](item* i) { i->take(); });
+  });
+  thread([&] { take(d.steal()); });
+  join_all();
+  drain(d);
+  model_assert(overflow.empty() && all.taken() == 3);
+}
+
+// All of them are wanted, and a thief has come as far.
+MODEL_TEST(fresh_newest_all_against_a_thief, .preemptions = -1, .outcomes = "20 11") {
+  items<4> all;
+  watch_slots watch;
+  deque d(2);
+  chain overflow;
+  int mine = 0, theirs = 0;
+  thread([&] {
+    d.push(all.make(0), overflow);
+    d.push(all.make(1), overflow);
+    d.pop_newest(2, [&](item* i) {
+      i->take();
+      ++mine;
+    });
+    model_assert(d.pop() == nullptr);
+  });
+  thread([&] {
+    if (item* i = d.steal()) {
+      i->take();
+      ++theirs;
+    }
+  });
+  join_all();
+  explore::outcome("%d%d", mine, theirs);
+  model_assert(mine + theirs == 2);
+}
+
+MODEL_TEST(fresh_newest_all_then_wrap_against_two_thieves, .preemptions = 3) {
+  items<4> all;
+  watch_slots watch;
+  deque d(2);
+  chain overflow;
+  d.push(all.make(0), overflow);
+  d.push(all.make(1), overflow);
+  thread([&] {
+    d.pop_newest(2, [](item* i) { i->take(); });
+    d.push(all.make(2), overflow);
+    d.push(all.make(3), overflow);
+  });
+  thread([&] { take(d.steal()); });
+  thread([&] { take(d.steal()); });
+  join_all();
+  while (item* i = overflow.pop_front()) i->take();
+  drain(d);
+  model_assert(all.taken() == 4);
 }

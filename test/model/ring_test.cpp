@@ -115,9 +115,11 @@ MODEL_TEST(ring_overflow_against_a_thief, .preemptions = 3) {
   taker owner, thief, over;
   thread([&] {
     mine.push(all.make(4), overflow);
-    mine.push(all.make(5), overflow);
-    mine.push(all.make(6), overflow);
+    chain later;
+    mine.push(all.make(5), later);
+    mine.push(all.make(6), later);
     owner.take(mine.pop());
+    while (item* i = later.pop_front()) owner.take(i);
   });
   thread([&] {
     thief.take(mine.steal_into(stolen));
@@ -140,7 +142,11 @@ MODEL_TEST(ring_two_thieves_and_wrap, .preemptions = 3) {
   for (int i = 0; i < 3; ++i) mine.push(all.make(i), overflow);
   taker owner, one, two, over;
   thread([&] {
-    for (int i = 3; i < 6; ++i) mine.push(all.make(i), overflow);
+    for (int i = 3; i < 6; ++i) {
+      chain each;
+      mine.push(all.make(i), each);
+      while (item* t = each.pop_front()) owner.take(t);
+    }
   });
   thread([&] {
     one.take(mine.steal_into(first));

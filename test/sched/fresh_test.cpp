@@ -1,8 +1,11 @@
 // Tasks that have not run yet, beside others that always have something to do: they wait some turns, not until all are idle.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
+#include <random>
 #include <vector>
 
 #include <weft/weft.hpp>
@@ -26,8 +29,9 @@ std::vector<std::size_t> turns_before(int fresh, const std::size_t& turns) {
   return waited;
 }
 
-// What yields or is woken goes before what was never started, but only so often.
-constexpr std::size_t most_turns_each = 40;
+// K6 of sched/worker.hpp.
+constexpr std::size_t most_turns_each = 10;
+constexpr std::size_t most_turns_each_outside = 40;  // of those for which the worker's queue had no room
 
 // req: BZ-1 CC-1
 TEST(Fresh, ATaskStartsSoonBesideOthersThatYield) {
@@ -89,6 +93,181 @@ TEST(Fresh, ATaskStartsSoonBesideAPairThatWakesEachOther) {
   }
 }
 
+// K6 by chance: tasks that spawn, and leave in every way but a join, beside all that may come before what they spawn. Every task
+// that is spawned counts the dispatches until it starts, against what was queued when it was spawned.
+class bound_keeper {
+ public:
+  explicit bound_keeper(std::size_t capacity) : capacity_(capacity) {}
+  void spawn_some(std::size_t n) {
+    for (std::size_t i = 0; i < n; ++i) {
+      const weft::sched::worker& on = *weft::sched::this_worker();
+      const auto queued = static_cast<std::uint64_t>(on.queued()) + on.owner().shared_work();
+      ++spawned_;
+      weft::spawn([this, queued, since = on.counters().dispatched.get()] {
+        const std::uint64_t waited = weft::sched::this_worker()->counters().dispatched.get() - since - 1;
+        ++started_;
+        if (waited > (queued < capacity_ / 2 ? most_turns_each : most_turns_each_outside) * (queued + 1))
+          ADD_FAILURE() << "started after " << waited << " dispatches, behind " << queued << " tasks";
+      }).detach();
+    }
+  }
+  [[nodiscard]] bool all_started() const { return started_ == spawned_; }
+  [[nodiscard]] std::size_t spawned() const { return spawned_; }
+
+ private:
+  std::size_t capacity_, spawned_ = 0, started_ = 0;
+};
+
+std::uint64_t tree(int depth) {
+  if (depth == 0) return 1;
+  auto left = weft::spawn([depth] { return tree(depth - 1); });
+  auto right = weft::spawn([depth] { return tree(depth - 1); });
+  return left.join() + right.join();
+}
+
+// req: BZ-1 CC-1
+TEST(Fresh, ATaskStartsAfterTenTimesThoseQueuedBeforeItWhateverComesLater) {
+  if (weft::sched::force_migration) GTEST_SKIP() << "tasks do not stay in a queue of this worker";
+  support::watchdog guard(100s, "random spawners beside all that may come first");
+  for (std::uint32_t seed = 1; seed <= 12; ++seed) {
+    const std::size_t capacity = seed % 3 == 0 ? 64 : 1024;
+    support::watched_runtime rt({.workers = 1, .queue_capacity = capacity, .elastic = false});
+    rt->run([seed, capacity] {
+      bool over = false;
+      bound_keeper kept(capacity);
+      std::vector<weft::join_handle<void>> busy;
+      weft::notify all_of_them;
+      auto [to, from] = weft::make_channel<int>(0);
+      auto [back_to, back_from] = weft::make_channel<int>(0);
+      // A pair that wakes each other through the slot.
+      busy.push_back(weft::spawn([&over, out = to, in = back_from]() mutable {
+        while (!over && out.send(1)) (void)in.recv();
+        out.close();
+      }));
+      busy.push_back(weft::spawn([in = from, out = back_to]() mutable {
+        while (in.recv()) (void)out.send(1);
+      }));
+      // Many who are woken at once.
+      for (int i = 0; i < 40; ++i)
+        busy.push_back(weft::spawn([&] {
+          while (!over) all_of_them.wait();
+        }));
+      // A fork tree, whose own tasks are the exception.
+      busy.push_back(weft::spawn([&] {
+        while (!over) {
+          EXPECT_EQ(tree(6), 64u);
+          weft::yield();
+        }
+      }));
+      for (std::uint32_t i = 0; i < 6; ++i)
+        busy.push_back(weft::spawn([&, chance = std::minstd_rand(seed * 16 + i)]() mutable {
+          while (!over) {
+            kept.spawn_some(chance() % 8 == 0 ? chance() % 90 : chance() % 4);
+            if (chance() % 4 == 0) all_of_them.notify_all();
+            if (chance() % 4 == 0) kept.spawn_some(1);
+            switch (chance() % 4) {
+              case 0: weft::yield(); break;
+              case 1: weft::sleep_for(std::chrono::microseconds(chance() % 50)); break;
+              case 2: weft::spawn([&kept] { kept.spawn_some(2); }).detach(); [[fallthrough]];  // by one that ends
+              case 3: weft::yield(); break;
+            }
+          }
+        }));
+      while (kept.spawned() < 6000) weft::yield();
+      over = true;
+      while (!kept.all_started()) weft::yield();
+      all_of_them.notify_all();
+      for (auto& t : busy) {
+        while (!t.is_finished()) {
+          all_of_them.notify_all();
+          weft::yield();
+        }
+        t.join();
+      }
+    });
+  }
+}
+
+// Acceptors and senders that wake each other all the time: what the acceptors spawn starts as fast as it is spawned.
+// req: BZ-1 CC-1
+TEST(Fresh, NoMoreIsSpawnedThanStarts) {
+  if (weft::sched::force_migration) GTEST_SKIP() << "tasks do not stay in a queue of this worker";
+  support::watchdog guard(60s, "acceptors that spawn a handler for each value");
+  for (const std::size_t acceptors : {1u, 4u, 16u, 64u})
+    for (const std::size_t capacity : {0u, 16u}) {
+      support::watched_runtime rt({.workers = 1, .elastic = false});
+      rt->run([&] {
+        constexpr std::size_t values = 20'000;
+        std::size_t spawned = 0, started = 0, most_waiting = 0;
+        auto [out, in] = weft::make_channel<int>(capacity);
+        std::vector<weft::join_handle<void>> all;
+        for (std::size_t i = 0; i < acceptors; ++i)
+          all.push_back(weft::spawn([&, from = in] {
+            for ([[maybe_unused]] int v : from) {
+              ++spawned;
+              most_waiting = std::max(most_waiting, spawned - started);
+              weft::spawn([&] { ++started; }).detach();
+            }
+          }));
+        for (int i = 0; i < 2; ++i)
+          all.push_back(weft::spawn([to = out] {
+            for (std::size_t sent = 0; sent < values / 2; ++sent) EXPECT_TRUE(to.send(1));
+          }));
+        out.reset();
+        for (auto& t : all) t.join();
+        // Each may spawn as much as one turn allows before the first handler has its own.
+        EXPECT_LE(most_waiting, (acceptors + 1) * 128) << acceptors << " acceptors, capacity " << capacity;
+        while (started != spawned) weft::yield();
+        EXPECT_EQ(spawned, values);
+      });
+    }
+}
+
+// Others keep the worker's queue full.
+// req: BZ-1 CC-1
+TEST(Fresh, WhatTheRingHasNoRoomForHasItsTurnsToo) {
+  if (weft::sched::force_migration) GTEST_SKIP() << "tasks do not stay in a queue of this worker";
+  support::watchdog guard(60s, "spawned beside more that yield than the ring holds");
+  constexpr std::size_t capacity = 16;
+  support::watched_runtime rt({.workers = 1, .queue_capacity = capacity, .elastic = false});
+  rt->run([] {
+    bool over = false;
+    bound_keeper kept(capacity);
+    std::vector<weft::join_handle<void>> busy;
+    for (int i = 0; i < 64; ++i)
+      busy.push_back(weft::spawn([&] {
+        while (!over) weft::yield();
+      }));
+    for (int i = 0; i < 1000; ++i) weft::yield();
+    kept.spawn_some(400);
+    while (!kept.all_started()) weft::yield();
+    over = true;
+    for (auto& t : busy) t.join();
+  });
+}
+
+// More than the queues of the worker hold.
+// req: BZ-1 CC-1
+TEST(Fresh, TheOldestOfManyStartFirst) {
+  if (weft::sched::force_migration) GTEST_SKIP() << "tasks do not stay in a queue of this worker";
+  support::watchdog guard(60s, "5,000 tasks of one spawner");
+  support::watched_runtime rt({.workers = 1, .elastic = false});
+  rt->run([] {
+    bool over = false;
+    bound_keeper kept(1024);
+    std::vector<weft::join_handle<void>> busy;
+    for (int i = 0; i < 10; ++i)
+      busy.push_back(weft::spawn([&] {
+        while (!over) weft::yield();
+      }));
+    weft::yield();
+    kept.spawn_some(5000);
+    while (!kept.all_started()) weft::yield();
+    over = true;
+    for (auto& t : busy) t.join();
+  });
+}
+
 // Though new ones are spawned all the time.
 // req: BZ-1 CC-1
 TEST(Fresh, TheOldestIsNotForgotten) {
@@ -125,7 +304,7 @@ TEST(Fresh, TasksThatNeverEndComingDoNotKeepTheInboxAndTheGlobalQueueWaiting) {
   };
   auto producer = rt->spawn([&] {
     while (!over.load()) {
-      for (int i = 0; i < 3; ++i) weft::spawn(take_a_while).detach();
+      for (int i = 0; i < 30; ++i) weft::spawn(take_a_while).detach();
       take_a_while();
       weft::yield();
     }

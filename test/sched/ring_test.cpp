@@ -42,13 +42,13 @@ TEST(Ring, GivesItsTasksBackInTheOrderTheyCame) {
 }
 
 // req: BZ-2
-TEST(Ring, OverflowHandsOverTheOlderHalfAndTheNewTaskInOneChain) {
+TEST(Ring, OverflowHandsOverTheNewerHalfAndTheNewTaskInOneChain) {
   items all(9);
   ring r(8);
   chain overflow;
   for (std::size_t i = 0; i < 9; ++i) r.push(all[i], overflow);
-  EXPECT_EQ(queue_test::numbers(overflow), (std::vector<std::size_t>{0, 1, 2, 3, 8}));
-  for (std::size_t i = 4; i < 8; ++i) EXPECT_EQ(r.pop(), all[i]);
+  EXPECT_EQ(queue_test::numbers(overflow), (std::vector<std::size_t>{4, 5, 6, 7, 8}));
+  for (std::size_t i = 0; i < 4; ++i) EXPECT_EQ(r.pop(), all[i]);
   EXPECT_EQ(r.pop(), nullptr);
 }
 

@@ -232,7 +232,7 @@ TEST(Stealing, AQueueOfTheCapacityAskedForOverflowsBeyondIt) {
     const auto overflows = [&] { return rt->statistics().overflow_batches; };
     rt->run([&] {
       std::vector<weft::join_handle<void>> all;
-      for (std::size_t i = 0; i < capacity; ++i) all.push_back(weft::spawn([] {}));
+      for (std::size_t i = 0; i < 2 * capacity; ++i) all.push_back(weft::spawn([] {}));  // each of the two queues
       EXPECT_EQ(overflows(), 0u) << "capacity " << capacity;
       all.push_back(weft::spawn([] {}));
       EXPECT_EQ(overflows(), 1u) << "capacity " << capacity;

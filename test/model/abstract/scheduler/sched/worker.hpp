@@ -51,6 +51,7 @@ class worker {
   [[nodiscard]] bool has_budget() const noexcept { return true; }
   [[nodiscard]] bool is_unwinding() const noexcept { return false; }
   void yield() noexcept {}
+  void keep_spawned() noexcept {}
   // Whatever a select draws: where it starts, and in a larger number whether it looks further (the remainder by eight).
   struct any_number {
     [[nodiscard]] static std::uint32_t below(std::uint32_t limit) noexcept {
