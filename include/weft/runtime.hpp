@@ -36,6 +36,7 @@ struct attributes {
 struct runtime_options {
   std::size_t workers = 0;  // 0: WEFT_WORKERS, else what the process may use of the machine
   std::size_t stack_size = std::size_t{192} << 10;  // usable bytes of a task's stack; 0: this default
+  std::size_t main_stack_size = 0;  // the same of the body of run(); 0: 8 MiB, or `stack_size` if that is more
   std::size_t stack_cache_bytes = std::size_t{64}
                                   << 20;  // free stacks kept beyond this go back after 100 ms of idleness
   std::size_t max_stacks = SIZE_MAX;  // tasks that have started and not ended, at most
@@ -129,10 +130,11 @@ class WEFT_API runtime {
     requires detail::has_arguments<F, Arguments...>
   join_handle<void> spawn(F&& f, Arguments&&...);
 
-  // Spawns f and waits for it from this, an outside, thread.
+  // Spawns f, as a task named "main" with a stack of runtime_options::main_stack_size, and waits for it from this, an outside,
+  // thread.
   template <class F>
   auto run(F&& f) {
-    return spawn(std::forward<F>(f)).join();
+    return spawn({.name = "main", .stack_size = main_stack_size_}, std::forward<F>(f)).join();
   }
 
   // Takes no more tasks from outside and returns when every task has ended. The destructor does it too. Not from a task.
@@ -146,6 +148,7 @@ class WEFT_API runtime {
 
  private:
   friend struct detail::runtime_access;
+  std::size_t main_stack_size_;
   std::unique_ptr<sched::scheduler> core_;
   bool print_statistics_ = false;
 };
@@ -236,18 +239,18 @@ detail::handle_for<F> spawn_on(const dispatcher& d, F&& f) {
   return spawn(attributes{.on = d}, std::forward<F>(f));
 }
 
-// A runtime for the length of f, which runs as its first task. Returns what f returns, 0 for void, so that main can return
-// it; and only when every task has ended, detached ones too.
+// A runtime for the length of f, which runs as its first task, on a stack as large as a main thread's mostly is
+// (runtime_options::main_stack_size). Returns what f returns, 0 for void, so that main can return it; and only when every task
+// has ended, detached ones too.
 template <class F>
   requires std::invocable<std::decay_t<F>>
 auto run(const runtime_options& options, F&& f) {
   runtime r(options);
-  auto first = r.spawn({.name = "main"}, std::forward<F>(f));
   if constexpr (std::is_void_v<detail::result_of<std::decay_t<F>>>) {
-    first.join();
+    r.run(std::forward<F>(f));
     return 0;
   } else {
-    return first.join();
+    return r.run(std::forward<F>(f));
   }
 }
 template <class F>

@@ -12,8 +12,10 @@
 namespace weft::inline v1::context {
 namespace {
 
-// Regions double from a size that a small program does not notice to one where their number stays small at a million stacks.
+// Regions double from a size that a small program does not notice to one where their number stays small at a million stacks. The
+// first one of large stacks has a single slot: mostly one task wants such a stack, and address space may be limited (RLIMIT_AS).
 constexpr std::size_t first_capacity = 64;
+constexpr std::size_t large_stack = std::size_t{1} << 20;
 constexpr std::size_t largest_capacity = 4096;
 constexpr std::size_t largest_region = std::size_t{1} << 30;
 
@@ -120,7 +122,8 @@ region* shelf::find_room() noexcept {
 
 region* shelf::grow() noexcept {
   const std::size_t stride = slot_stride(guards_->size(), stack_size_);
-  std::size_t capacity = youngest_ == nullptr ? first_capacity : youngest_->capacity() * 2;
+  std::size_t capacity = stack_size_ > large_stack ? 1 : first_capacity;
+  if (youngest_ != nullptr) capacity = youngest_->capacity() * 2;
   capacity = std::clamp(std::min(capacity, largest_region / stride), std::size_t{1}, largest_capacity);
   region* r = nullptr;
   // A process with little address space left (RLIMIT_AS) may still have room for a smaller one.

@@ -55,6 +55,14 @@ sched::scheduler_options checked(const runtime_options& o) {
   return s;
 }
 
+// Usual for the stack of a main thread, and so what code that was written for one may need. Only what is touched takes memory.
+constexpr std::size_t default_main_stack = std::size_t{8} << 20;
+
+std::size_t main_stack_size(const runtime_options& o) {
+  if (o.main_stack_size != 0) return context::stack_pool::check_size(o.main_stack_size);
+  return std::max(default_main_stack, o.stack_size);
+}
+
 void add(runtime_statistics& sum, const sched::worker_counters& c) noexcept {
   sum.spawned += c.spawned.get();
   sum.finished += c.finished.get();
@@ -109,7 +117,8 @@ void print(const elastic_statistics& s) {
 }  // namespace
 
 runtime::runtime(const runtime_options& options)
-    : core_(std::make_unique<sched::scheduler>(checked(options))),
+    : main_stack_size_(main_stack_size(options)),
+      core_(std::make_unique<sched::scheduler>(checked(options))),
       print_statistics_(sched::flag_from_environment("WEFT_STATS")) {
   base::read_logged_topics();
   if (core_->options().verbose) say_what_was_chosen(*core_);

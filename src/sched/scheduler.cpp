@@ -26,12 +26,12 @@ std::size_t describe_task(const context::stack& s, char* buffer, std::size_t siz
   return n < 0 ? 0 : std::min(static_cast<std::size_t>(n), size - 1);
 }
 
-// The same for how it gets a larger one. Nobody spawns `main` but weft::run, which takes the runtime's default.
+// The same for how it gets a larger one. The body of run, which is not spawned by the user, is named `main`.
 std::size_t advise_task(const context::stack& s, std::size_t wanted, char* buffer, std::size_t size) {
   const auto* t = static_cast<const record*>(s.owner);
   char name[task::name_capacity] = "";
   if (t != nullptr) (void)task::try_copy_name(*t, name);
-  const char* format = std::strcmp(name, "main") == 0 ? "weft::run(runtime_options{.stack_size = %zu}, ...)"
+  const char* format = std::strcmp(name, "main") == 0 ? "runtime_options{.main_stack_size = %zu}"
                                                       : "spawn(attributes{.stack_size = %zu}, ...)";
   const int n = std::snprintf(buffer, size, format, wanted);
   return n < 0 ? 0 : std::min(static_cast<std::size_t>(n), size - 1);

@@ -105,7 +105,8 @@ __attribute__((noinline)) int recurse(int depth) {
 TEST(NamesDeathTest, an_overflow_of_main_advises_the_option_that_sizes_its_stack) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   const auto overflows = [] { return recurse(1'000'000'000); };
-  EXPECT_DEATH(weft::run({.workers = 1}, overflows), "task \"main\"(.|\n)*runtime_options\\{\\.stack_size = 393216\\}");
+  EXPECT_DEATH(weft::run({.workers = 1}, overflows),
+               "task \"main\"(.|\n)*runtime_options\\{\\.main_stack_size = 16777216\\}");
   EXPECT_DEATH(weft::run({.workers = 1}, [&] { return weft::spawn({.name = "deep"}, overflows).join(); }),
                "task \"deep\"(.|\n)*spawn\\(attributes\\{\\.stack_size = 393216\\}");
 }

@@ -161,11 +161,11 @@ TEST(Memory, a_task_for_which_no_stack_can_be_had_ends_with_bad_alloc_for_its_jo
     rt.run([] {});
     unreliable_memory::refuse_all = true;
     bool ran = false;
-    auto h = rt.spawn({.name = "large", .stack_size = 8 << 20}, [&] { ran = true; });
+    auto h = rt.spawn({.name = "large", .stack_size = 16 << 20}, [&] { ran = true; });
     EXPECT_THROW(h.join(), std::bad_alloc);
     EXPECT_FALSE(ran);
     unreliable_memory::refuse_all = false;
-    auto again = rt.spawn({.stack_size = 8 << 20}, [&] { ran = true; });
+    auto again = rt.spawn({.stack_size = 16 << 20}, [&] { ran = true; });
     again.join();
     EXPECT_TRUE(ran);
   }
@@ -200,7 +200,7 @@ TEST(Memory, when_no_record_can_be_had_spawn_throws_bad_alloc_and_existing_tasks
   support::watchdog guard(60s);
   unreliable_memory memory;
   weft::runtime rt({.workers = 2, .elastic = false});
-  rt.run([] {});
+  rt.spawn([] {}).join();  // some stacks and records are there
   unreliable_memory::refuse_all = true;
   base::atomic<bool> go{false};
   std::vector<weft::join_handle<void>> held;
