@@ -128,13 +128,14 @@ class channel_end {
 
   // No more sends are admitted; true also when nobody is left to receive.
   [[nodiscard]] bool is_closed() const { return chan::is_closed(core()); }
-  [[nodiscard]] std::size_t size() const { return chan::counts_of(core()).size; }
-  // SIZE_MAX for an unlimited channel.
-  [[nodiscard]] std::size_t capacity() const { return chan::capacity_of(core()); }
+  // Both take the same time however many wait. Were true at some moment of the call.
+  [[nodiscard]] std::size_t size() const { return chan::size_of(core()); }
   [[nodiscard]] channel_statistics statistics() const {
     const chan::counts c = chan::counts_of(core());
     return {c.sent, c.received, c.size, c.waiting_senders, c.waiting_receivers};
   }
+  // SIZE_MAX for an unlimited channel.
+  [[nodiscard]] std::size_t capacity() const { return chan::capacity_of(core()); }
   // What the other side's close(error) said; null if nothing.
   [[nodiscard]] std::exception_ptr close_error() const { return chan::error_of(core(), chan::opposite(Side)); }
 

@@ -166,6 +166,7 @@ bool is_closed(core& c) noexcept { return c.is_closed(); }
 bool is_drained(core& c) noexcept { return c.is_drained(); }
 std::exception_ptr error_of(core& c, side by) noexcept { return c.error_of(by); }
 counts counts_of(core& c) noexcept { return c.count(); }
+std::size_t size_of(core& c) noexcept { return c.size(); }
 std::size_t capacity_of(const core& c) noexcept { return c.capacity(); }
 
 }  // namespace weft::inline v1::chan

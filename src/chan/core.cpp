@@ -25,6 +25,10 @@ core::core(const element& e, kind k, std::size_t capacity, bool lock_free) : ele
   }
 }
 
+core::~core() {
+  if (buffer_ == nullptr) delete fast_;  // abandoned, or nullptr
+}
+
 // ---- exchange ------------------------------------------------------------------------------------------------------
 
 entry* core::claim_other(side s, const task::parkable& self) noexcept {
@@ -32,7 +36,7 @@ entry* core::claim_other(side s, const task::parkable& self) noexcept {
   for (waits::node* n = list.first(); n != nullptr;) {
     waits::node* candidate = std::exchange(n, n->next);
     if (candidate->who == &self) continue;  // its claim would be refused (PARKING): spares the detour
-    list.remove(*candidate);
+    remove_waiter(s, *candidate);
     if (waits::claim(*candidate, wake_reason::data)) return static_cast<entry*>(candidate);
   }
   return nullptr;
@@ -80,7 +84,7 @@ void core::tell_to_retry(entry& peer) noexcept {
 
 void core::claim_all(waiter_list& list, waits::node*& woken) noexcept {
   while (waits::node* n = list.first()) {
-    list.remove(*n);
+    list.remove_first(*n);
     if (!waits::claim(*n, wake_reason::data)) continue;
     static_cast<entry*>(n)->result = status::closed;
     n->next = woken;
@@ -92,22 +96,23 @@ void core::close(side by, std::exception_ptr why) noexcept {
   waits::node* woken = nullptr;
   std::unique_ptr<buffer> dropped;
   lock();
-  if (why != nullptr && errors_[index(by)] == nullptr && !(by == side::writer ? is_closed() : abandoned_))
+  if (why != nullptr && errors_[index(by)] == nullptr && !(by == side::writer ? is_closed() : is_abandoned()))
     errors_[index(by)] = std::move(why);
   if (!is_closed()) {
     closed_.store(true, base::relaxed);
     if (fast_ != nullptr) fast_->close();
     // Receivers wait only while there is nothing for them (C1). Senders stay admitted.
-    claim_all(waiters_[index(side::reader)], woken);
+    claim_waiters(side::reader, woken);
     note_waiters(side::reader);
     claim_all(watchers_[index(side::reader)], woken);
   }
-  if (by == side::reader && !abandoned_) {
-    abandoned_ = true;
+  if (by == side::reader && !is_abandoned()) {
+    abandoned_.store(true, base::relaxed);
     (void)expect_wait(side::writer);  // for good: no receiver gets past the lock any more
-    claim_all(waiters_[index(side::writer)], woken);
+    claim_waiters(side::writer, woken);
     claim_all(watchers_[index(side::writer)], woken);
-    (fast_ != nullptr ? retired_ : dropped) = std::move(buffer_);
+    dropped = std::move(buffer_);
+    if (fast_ != nullptr) (void)dropped.release();  // some may still be inside: it goes with the channel
   }
   unlock();
   WEFT_LOG(channel, "channel %p is closed by its %s", static_cast<void*>(this),
@@ -147,9 +152,16 @@ counts core::count() noexcept {
   c.received = handed_over_ + (fast_ != nullptr ? fast_->received() : taken_);
   c.sent = handed_over_ + (fast_ != nullptr ? fast_->sent() : buffered_);
   c.size = buffer_ != nullptr ? buffer_->size() : 0;
-  for (const waits::node* n = waiters_[index(side::writer)].first(); n != nullptr; n = n->next) ++c.waiting_senders;
-  for (const waits::node* n = waiters_[index(side::reader)].first(); n != nullptr; n = n->next) ++c.waiting_receivers;
+  c.waiting_senders = waiting_[index(side::writer)];
+  c.waiting_receivers = waiting_[index(side::reader)];
   return c;
+}
+
+std::size_t core::size() noexcept {
+  if (fast_ != nullptr) return is_abandoned() ? 0 : fast_->size();
+  if (is_rendezvous()) return 0;
+  base::lock_guard guard(lock_);
+  return buffer_ != nullptr ? buffer_->size() : 0;
 }
 
 }  // namespace weft::inline v1::chan

@@ -5,6 +5,7 @@
 // C2. A value moves once: after the claim decided, outside the lock when it goes from frame to frame.   model/channel
 // C3. The claim admits (LS-C1): a send is admitted when it claims a receiver, takes room in the buffer, or is published while
 //     open. Close happens under the lock.                                                      model/channel_close
+// C5. waiting_[s] is the length of waiters_[s], at every release of the lock: whoever links or unlinks counts. test chan/counts_*
 // C4. The core goes when both sides are gone; an operation runs through a live end, so it outlives every operation.
 #pragma once
 
@@ -39,11 +40,15 @@ class waiter_list {
     waits::link_new(head, n);
     head_.store(head, base::relaxed);
   }
-  void remove(waits::node& n) noexcept {
-    if (!n.linked) return;
+  // False: it was on no list.
+  bool remove(waits::node& n) noexcept {
+    if (!n.linked) return false;
     waits::node* head = first();
-    if (head != &n) return waits::unlink(head, n);
-    remove_first(n);
+    if (head != &n)
+      waits::unlink(head, n);
+    else
+      remove_first(n);
+    return true;
   }
   // The one that first() is.
   void remove_first(waits::node& n) noexcept {
@@ -59,6 +64,7 @@ class waiter_list {
 class alignas(base::cache_line) core {
  public:
   core(const element& e, kind k, std::size_t capacity, bool lock_free);
+  ~core();
   core(const core&) = delete;
   core& operator=(const core&) = delete;
 
@@ -100,15 +106,23 @@ class alignas(base::cache_line) core {
   [[nodiscard]] attempt receive(void* slot, const task::parkable* self);
   // Before an entry is published: closes the fast path of the other side. True: it had one, so try once more.
   [[nodiscard]] bool expect_wait(side s) noexcept;
-  void publish(side s, entry& e) noexcept { waiters_[index(s)].append(e); }
-  void publish_new(side s, entry& e) noexcept { waiters_[index(s)].append_new(e); }
+  void publish(side s, entry& e) noexcept {
+    waiters_[index(s)].append(e);
+    ++waiting_[index(s)];
+  }
+  void publish_new(side s, entry& e) noexcept {
+    waiters_[index(s)].append_new(e);
+    ++waiting_[index(s)];
+  }
   void unpublish(side s, entry& e) noexcept {
-    waiters_[index(s)].remove(e);
+    remove_waiter(s, e);
     note_waiters(s);
   }
-  [[nodiscard]] bool is_dead(side watcher) const noexcept { return watcher == side::writer ? abandoned_ : is_closed(); }
+  [[nodiscard]] bool is_dead(side watcher) const noexcept {
+    return watcher == side::writer ? is_abandoned() : is_closed();
+  }
   void publish_watcher(side s, entry& e) noexcept { watchers_[index(s)].append(e); }
-  void unpublish_watcher(side s, entry& e) noexcept { watchers_[index(s)].remove(e); }
+  void unpublish_watcher(side s, entry& e) noexcept { (void)watchers_[index(s)].remove(e); }
 
   // --- the same of a rendezvous, which has no buffer: rendezvous.cpp ---------------------------------------------------
   [[nodiscard]] bool is_rendezvous() const noexcept { return capacity_ == 0; }
@@ -139,6 +153,7 @@ class alignas(base::cache_line) core {
   [[nodiscard]] bool is_drained() noexcept;
   [[nodiscard]] std::exception_ptr error_of(side by) noexcept;
   [[nodiscard]] counts count() noexcept;
+  [[nodiscard]] std::size_t size() noexcept;  // was true at some moment of the call
   [[nodiscard]] std::size_t capacity() const noexcept { return capacity_; }
 
  private:
@@ -148,6 +163,15 @@ class alignas(base::cache_line) core {
   [[nodiscard]] entry* claim_other(side s, const task::parkable& self) noexcept;
   // Claims all of a list as closed and links them after `woken`.
   static void claim_all(waiter_list& list, waits::node*& woken) noexcept;
+  void claim_waiters(side s, waits::node*& woken) noexcept {
+    claim_all(waiters_[index(s)], woken);
+    waiting_[index(s)] = 0;
+  }
+  void remove_waiter(side s, waits::node& n) noexcept {
+    if (waiters_[index(s)].remove(n)) --waiting_[index(s)];
+  }
+  // relaxed: a hint without the lock; under it, the lock orders.
+  [[nodiscard]] bool is_abandoned() const noexcept { return abandoned_.load(base::relaxed); }
   [[nodiscard]] bool push(void* slot);
   // And lets a waiting sender, the peer, fill the room.
   [[nodiscard]] attempt pop(void* slot, const task::parkable* self);
@@ -160,18 +184,18 @@ class alignas(base::cache_line) core {
   // --- one line: all that a rendezvous touches ---
   base::lock lock_;
   base::atomic<bool> closed_{false};  // written under the lock
-  bool abandoned_ = false;  // no reader will ever take anything
+  base::atomic<bool> abandoned_{false};  // no reader will ever take anything; written under the lock
   base::atomic<std::uint8_t> sides_{2};
   const element& element_;
   const std::size_t capacity_;
-  std::unique_ptr<buffer> buffer_;  // nullptr: rendezvous, or abandoned
-  fast_ring* fast_ = nullptr;  // the buffer, if it can be used without the lock
+  fast_ring* fast_ = nullptr;  // the buffer, if it can be used without the lock; ours once buffer_ is not
   waiter_list waiters_[2];  // senders, receivers
+  std::uint32_t waiting_[2] = {};  // how many of them
   std::uint64_t handed_over_ = 0;
   // --- the rest ---
+  std::unique_ptr<buffer> buffer_;  // nullptr: rendezvous, or abandoned
   std::uint64_t buffered_ = 0, taken_ = 0;
   waiter_list watchers_[2];  // writers that watch for the last reader, readers that watch for the close
-  std::unique_ptr<buffer> retired_;  // keeps the fast ring alive for those still inside
   std::exception_ptr errors_[2];
   base::atomic<std::uint32_t> ends_[2] = {1, 1};
 };
@@ -184,6 +208,7 @@ inline entry* core::claim_first(side s) noexcept {
   waiter_list& list = waiters_[index(s)];
   while (waits::node* candidate = list.first()) {
     list.remove_first(*candidate);
+    --waiting_[index(s)];
     if (!base::check<"channel.claim">(!waits::claim(*candidate, task::wake_reason::data)))
       return static_cast<entry*>(candidate);
   }
@@ -192,7 +217,7 @@ inline entry* core::claim_first(side s) noexcept {
 
 // If nobody of that side waits any more, its fast path is open again.
 inline void core::note_waiters(side s) noexcept {
-  if (fast_ == nullptr || !waiters_[index(s)].empty() || abandoned_) return;
+  if (fast_ == nullptr || !waiters_[index(s)].empty() || is_abandoned()) return;
   if (s == side::writer)
     fast_->clear_senders_wait();
   else
@@ -209,7 +234,7 @@ inline bool core::expect_wait(side s) noexcept {
 }
 
 [[gnu::always_inline]] inline attempt core::send(void* slot, bool admitted, const task::parkable* self) {
-  if (abandoned_ || base::check<"channel.send.closed">(is_closed() && !admitted)) return {status::closed};
+  if (is_abandoned() || base::check<"channel.send.closed">(is_closed() && !admitted)) return {status::closed};
   if (!waiters_[index(side::reader)].empty()) {
     entry* receiver = self == nullptr ? claim_first(side::reader) : claim_other(side::reader, *self);
     note_waiters(side::reader);
@@ -223,7 +248,7 @@ inline bool core::expect_wait(side s) noexcept {
 }
 
 [[gnu::always_inline]] inline attempt core::receive(void* slot, const task::parkable* self) {
-  if (abandoned_) return {status::closed};
+  if (is_abandoned()) return {status::closed};
   if (buffer_ != nullptr) {
     const attempt a = pop(slot, self);
     if (a.how == status::done) return a;

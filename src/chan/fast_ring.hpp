@@ -17,7 +17,6 @@
 // Rejected: two counters beside the positions for waiters (a store-load fence on every operation instead of none).
 #pragma once
 
-#include <algorithm>
 #include <bit>
 #include <memory>
 
@@ -124,10 +123,16 @@ class fast_ring final : public buffer {
       head = head_.load(base::relaxed);
     }
   }
+  // The lock is not needed for it. Between two loads much may be sent and received: it is tried until nothing was received
+  // meanwhile, so that it is the size of the moment at which the tail was read. acquire: the loads stay in this order.
   [[nodiscard]] std::size_t size() const noexcept override {
-    const std::uint64_t head = received(), tail = sent();
-    // Between the two loads much may have been sent and received.
-    return tail > head ? std::min(static_cast<std::size_t>(tail - head), capacity_) : 0;
+    std::uint64_t head = turn_of(head_.load(base::acquire));
+    for (;;) {
+      const std::uint64_t tail = turn_of(tail_.load(base::acquire));
+      const std::uint64_t again = turn_of(head_.load(base::acquire));
+      if (again == head) return (tail - head) / step;
+      head = again;
+    }
   }
   // Each under the lock. relaxed: the flag and the position it is compared with are one word (Q2); nothing else is published.
   void set_receivers_wait() noexcept {

@@ -94,6 +94,7 @@ WEFT_API void close(core& c, side by, std::exception_ptr why) noexcept;
 [[nodiscard]] WEFT_API bool is_drained(core& c) noexcept;  // closed, and nothing is left to receive
 [[nodiscard]] WEFT_API std::exception_ptr error_of(core& c, side by) noexcept;  // what close() of that side was given
 [[nodiscard]] WEFT_API counts counts_of(core& c) noexcept;
+[[nodiscard]] WEFT_API std::size_t size_of(core& c) noexcept;
 [[nodiscard]] WEFT_API std::size_t capacity_of(const core& c) noexcept;
 
 // --- operations that can wait: alone or as arms of a select; movable while they do not --------------------------------
