@@ -6,11 +6,13 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <string>
 #include <thread>
 
 #include <weft/weft.hpp>
 
+#include "chan/core.hpp"
 #include "support/process.hpp"
 
 namespace {
@@ -136,6 +138,21 @@ TEST(Environment, ABadFlagIsNamedInOneLineAndTakenAsOff) {
     EXPECT_THAT(said, HasSubstr(std::string(variable) + "=yes"));
     EXPECT_EQ(lines(said), 1) << said;
   }
+}
+
+// Ends a process of its own with 1 if a buffered channel of small elements can be used without its lock: it is asked once.
+[[noreturn]] void exit_with_fast_path(const char* value) {
+  environment set("WEFT_CHAN_NO_LOCKFREE", value);
+  weft::chan::core* c = weft::chan::make(weft::chan::element_of<int>, weft::chan::kind::bounded, 1);
+  std::_Exit(c->has_fast_path() ? 1 : 0);
+}
+
+// req: CC-13
+TEST(EnvironmentDeathTest, WeftChanNoLockfreeTurnsTheLockFreePathOff) {
+  EXPECT_EXIT(exit_with_fast_path(nullptr), testing::ExitedWithCode(1), "^$");
+  EXPECT_EXIT(exit_with_fast_path("0"), testing::ExitedWithCode(1), "^$");
+  EXPECT_EXIT(exit_with_fast_path("1"), testing::ExitedWithCode(0), "^$");
+  EXPECT_EXIT(exit_with_fast_path("yes"), testing::ExitedWithCode(1), "WEFT_CHAN_NO_LOCKFREE=yes is neither 0 nor 1");
 }
 
 // req: CC-13 CC-14

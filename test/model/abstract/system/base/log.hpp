@@ -8,7 +8,7 @@
   } while (false)
 
 namespace weft::inline v1::base {
-enum class topic : std::uint32_t { wake };
+enum class topic : std::uint32_t { park, wake };
 [[nodiscard]] constexpr bool logs(topic) noexcept { return false; }
 inline void read_logged_topics() noexcept {}
 }  // namespace weft::inline v1::base
