@@ -130,7 +130,9 @@ class [[nodiscard("dropping the handle detaches the task: join() it, or say .det
       return is_finished() ? std::optional<T>(take()) : std::nullopt;
     }
   }
-  // Waits for the end and leaves the result. Several may wait on one handle at the same time, also while one joins.
+  // Waits for the end and leaves the result. Several may wait on one handle at the same time, and a join() does not disturb those
+  // who wait already. It takes the task from the handle, though: a wait() that begins on one thread while a join() ends on
+  // another is a race, as for any object that one reads and another changes.
   void wait(std::source_location where = std::source_location::current()) const {
     detail::wait_for(checked(where), where);
   }

@@ -134,6 +134,41 @@ TEST(Handle, those_who_wait_are_not_disturbed_by_the_one_who_joins) {
   });
 }
 
+// req: BZ-8 CC-6
+TEST(Handle, those_who_wait_already_are_not_disturbed_by_a_join_on_another_thread) {
+  support::watchdog guard(60s);
+  watched_runtime rt(4);
+  for (std::size_t round = 0; round < support::scaled(200); ++round) {
+    base::atomic<bool> closed{true};
+    auto h = rt->spawn([&] {
+      while (closed.load()) weft::park_if(closed, true);
+      return 7;
+    });
+    constexpr std::size_t waiters = 4;
+    base::atomic<std::size_t> woken{0};
+    std::vector<weft::join_handle<void>> all;
+    for (std::size_t i = 0; i < waiters; ++i)
+      all.push_back(rt->spawn([&] {
+        h.wait();
+        ++woken;
+      }));
+    support::until([&] {
+      std::size_t waiting = 0;
+      rt.core().records().walk([&](weft::task::record& t) {
+        if (weft::task::state_word::phase_of(t.word.load()) != weft::task::phase::parked) return;
+        const char* reason = t.waits_for.load();
+        if (reason != nullptr && std::string(reason) == "join") ++waiting;
+      });
+      return waiting == waiters;
+    });
+    closed = false;
+    h.ref().unpark();
+    EXPECT_EQ(h.join(), 7);
+    for (auto& w : all) w.join();
+    EXPECT_EQ(woken.load(), waiters);
+  }
+}
+
 // req: BZ-8
 TEST(Handle, try_join_is_empty_until_the_end_and_then_takes) {
   support::watchdog guard(20s);
