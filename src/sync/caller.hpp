@@ -31,10 +31,18 @@ void complete(Operation& op, std::source_location where) {
 using detail::complete_until;
 
 // A core in the room that a public object has for it.
+//
+// No constructor of the core runs for it: the room is zero before any code runs, which is the core's first state, and where the
+// public object is defined its type is not known. C++20 has no operation that begins a life so (std::start_lifetime_as of C++23
+// is not for types with atomics either). So it begins outside of the language: of the assembler statement, which is empty, the
+// compiler has to assume that it makes a core of the bytes that it finds, or leaves the one that is there, and that what it
+// returns refers to it.
 template <class Core, class Room>
 [[nodiscard]] Core& core_in(Room& r) noexcept {
   static_assert(sizeof(Core) <= sizeof(Room) && alignof(Core) <= alignof(Room));
-  return *reinterpret_cast<Core*>(&r);
+  Core* core = reinterpret_cast<Core*>(&r);
+  asm("" : "+r"(core) : : "memory");
+  return *core;
 }
 
 }  // namespace weft::inline v1::locks
