@@ -52,6 +52,8 @@ struct scheduler_options {
 
 // Defined by the wait layer: wakes everybody on a finished task's join list.
 void wake_joiners(record& finished) noexcept;
+// Defined by the sync layer: ends the process and says which lock it is that an ended task still holds.
+[[noreturn]] void report_held_lock(const record& ended) noexcept;
 
 class scheduler {
  public:

@@ -340,6 +340,8 @@ void worker::run_tasks(worker* w) noexcept {
     t->shields = 1;  // destructors of what the task leaves behind may block, and must not throw
     if (t->ops->destroy_closure != nullptr) t->ops->destroy_closure(t->body);
     scheduler::end_task(t, how);
+    if constexpr (task::counts_locks)
+      if (t->locks != 0) report_held_lock(*t);
     w = this_worker();  // user code may have run, and moved us
     context::stack* left = nullptr;
     record* next = w->end_current(left);

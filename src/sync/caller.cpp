@@ -11,9 +11,8 @@ base::atomic<owner> threads_seen{0};
 // noinline: a task may ask on one thread and again on another.
 [[gnu::noinline]] owner owner_of_this_thread() noexcept {
   asm volatile("" ::: "memory");
-  constexpr owner thread_bit = 4;  // no record's address has it
-  if (this_thread_owner.get() == 0)
-    this_thread_owner.set((threads_seen.fetch_add(1, base::relaxed) + 1) << 3 | thread_bit);
+  // Small numbers: those of tasks have an address in them.
+  if (this_thread_owner.get() == 0) this_thread_owner.set(threads_seen.fetch_add(1, base::relaxed) + 1);
   return this_thread_owner.get();
 }
 

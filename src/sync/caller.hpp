@@ -1,6 +1,7 @@
 // Who calls, and what every call that may wait does first.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <source_location>
 
@@ -10,10 +11,15 @@
 
 namespace weft::inline v1::locks {
 
-// Names a task or an outside thread, as the owner of a lock. The lowest two bits are free; never 0.
-using owner = std::uintptr_t;
+// Names a task or an outside thread, as the owner of a lock; never 0.
+using owner = std::uint64_t;
 
-[[nodiscard]] inline owner owner_of(const task::record& t) noexcept { return reinterpret_cast<owner>(&t); }
+// By its record and its id: the next task that has the record is another owner, and so is one with the same id of another runtime
+// that lives. The low bits of the id go where addresses have none.
+[[nodiscard]] inline owner owner_of(const task::record& t) noexcept {
+  constexpr int address_bits = 47;
+  return reinterpret_cast<std::uintptr_t>(&t) ^ std::rotl(t.id, address_bits);
+}
 [[nodiscard]] owner this_owner() noexcept;
 
 using waits::undisturbed;

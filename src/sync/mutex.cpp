@@ -138,26 +138,34 @@ void check_not_held(const mutex_core& m, owner me, std::source_location where) {
   }
 }
 
-}  // namespace
-
-void lock(mutex_core& m, std::source_location where) {
-  sched::worker* on = undisturbed();
-  if (on != nullptr && m.try_take(owner_of(*on->current()))) [[likely]]
-    return;
-  lock_slowly(m, where);
-}
-
-bool lock_until(mutex_core& m, std::chrono::steady_clock::time_point when, std::source_location where) {
-  pass_suspension_point(where);
-  const owner me = this_owner();
-  if (m.try_take(me)) return true;
+[[nodiscard]] bool wait_until(mutex_core& m, owner me, std::chrono::steady_clock::time_point when,
+                              std::source_location where) {
   check_not_held(m, me, where);
   lock_operation op(m, me);
   return complete_until(op, when, where);
 }
 
-void relock(mutex_core& m, std::source_location where) noexcept {
+}  // namespace
+
+void lock(mutex_core& m, std::source_location where) {
+  sched::worker* on = undisturbed();
+  if (on != nullptr && m.try_take(owner_of(*on->current()))) [[likely]]
+    return now_held(&m, "mutex", where);
+  lock_slowly(m, where);
+  now_held(&m, "mutex", where);
+}
+
+bool lock_until(mutex_core& m, std::chrono::steady_clock::time_point when, std::source_location where) {
+  pass_suspension_point(where);
   const owner me = this_owner();
+  if (!m.try_take(me) && !wait_until(m, me, when, where)) return false;
+  now_held(&m, "mutex", where);
+  return true;
+}
+
+namespace {
+
+void relock_for(owner me, mutex_core& m, std::source_location where) noexcept {
   if (m.try_take(me)) return;
   sched::worker* on = sched::this_worker();
   if (on != nullptr && on->current() != nullptr) {
@@ -168,10 +176,20 @@ void relock(mutex_core& m, std::source_location where) noexcept {
   }
 }
 
+}  // namespace
+
+void relock(mutex_core& m, std::source_location where) noexcept {
+  relock_for(this_owner(), m, where);
+  now_held(&m, "mutex", where);
+}
+
 void unlock(mutex_core& m) noexcept {
   if constexpr (base::checked_build)
-    if (m.is_held() && !m.is_held_by(this_owner()))
-      base::fail("a mutex is unlocked by another task or thread than the one that holds it");
+    if (m.is_held()) {
+      if (!m.is_held_by(this_owner()))
+        base::fail("a mutex is unlocked by another task or thread than the one that holds it");
+      no_longer_held(&m);
+    }
   m.release();
 }
 

@@ -26,6 +26,7 @@
 #include "base/atomic.hpp"
 #include "base/lock.hpp"
 #include "sync/caller.hpp"
+#include "sync/held_locks.hpp"
 #include "sync/waiters.hpp"
 
 namespace weft::inline v1::locks {
@@ -108,7 +109,11 @@ void lock(mutex_core& m, std::source_location where);
 [[nodiscard]] bool lock_until(mutex_core& m, std::chrono::steady_clock::time_point when, std::source_location where);
 // Not.
 void relock(mutex_core& m, std::source_location where) noexcept;
-[[nodiscard]] inline bool try_lock(mutex_core& m) noexcept { return m.try_take(this_owner()); }
+[[nodiscard]] inline bool try_lock(mutex_core& m) noexcept {
+  if (!m.try_take(this_owner())) return false;
+  now_held(&m, "mutex");
+  return true;
+}
 void unlock(mutex_core& m) noexcept;
 
 }  // namespace weft::inline v1::locks

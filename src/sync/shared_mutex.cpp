@@ -91,12 +91,12 @@ void check_not_held(const shared_mutex_core& m, owner me, std::source_location w
     weft::detail::throw_usage("a shared_mutex is locked by who holds it already: it would wait for itself", where);
 }
 
-}  // namespace
+// Of a reader it is not known that it is one.
+void note_held(const shared_mutex_core& m, access a, std::source_location where) noexcept {
+  if (a == access::write) now_held(&m, "shared_mutex", where);
+}
 
-void lock(shared_mutex_core& m, access a, std::source_location where) {
-  sched::worker* on = undisturbed();
-  if (on != nullptr && m.try_take(a, owner_of(*on->current()))) [[likely]]
-    return;
+void lock_slowly(shared_mutex_core& m, access a, std::source_location where) {
   pass_suspension_point(where);
   const owner me = this_owner();
   if (m.try_take(a, me)) return;
@@ -106,15 +106,26 @@ void lock(shared_mutex_core& m, access a, std::source_location where) {
   op.note_writer();
 }
 
+}  // namespace
+
+void lock(shared_mutex_core& m, access a, std::source_location where) {
+  sched::worker* on = undisturbed();
+  if (on == nullptr || !m.try_take(a, owner_of(*on->current()))) [[unlikely]]
+    lock_slowly(m, a, where);
+  note_held(m, a, where);
+}
+
 bool lock_until(shared_mutex_core& m, access a, std::chrono::steady_clock::time_point when,
                 std::source_location where) {
   pass_suspension_point(where);
   const owner me = this_owner();
-  if (m.try_take(a, me)) return true;
-  check_not_held(m, me, where);
-  access_operation op(m, a, me);
-  if (!complete_until(op, when, where)) return false;
-  op.note_writer();
+  if (!m.try_take(a, me)) {
+    check_not_held(m, me, where);
+    access_operation op(m, a, me);
+    if (!complete_until(op, when, where)) return false;
+    op.note_writer();
+  }
+  note_held(m, a, where);
   return true;
 }
 
@@ -144,14 +155,20 @@ bool shared_mutex::try_lock_shared_until(std::chrono::steady_clock::time_point w
   return locks::lock_until(core_in<shared_mutex_core>(room_), access::read, when, where);
 }
 bool shared_mutex::try_lock() noexcept {
-  return core_in<shared_mutex_core>(room_).try_take(access::write, locks::this_owner());
+  shared_mutex_core& core = core_in<shared_mutex_core>(room_);
+  if (!core.try_take(access::write, locks::this_owner())) return false;
+  locks::now_held(&core, "shared_mutex");
+  return true;
 }
 bool shared_mutex::try_lock_shared() noexcept { return core_in<shared_mutex_core>(room_).try_take(access::read, 0); }
 void shared_mutex::unlock() noexcept {
   shared_mutex_core& core = core_in<shared_mutex_core>(room_);
   if constexpr (base::checked_build)
-    if (core.is_written() && !core.is_written_by(locks::this_owner()))
-      base::fail("a shared_mutex is unlocked by another task or thread than the one that holds it");
+    if (core.is_written()) {
+      if (!core.is_written_by(locks::this_owner()))
+        base::fail("a shared_mutex is unlocked by another task or thread than the one that holds it");
+      locks::no_longer_held(&core);
+    }
   core.release(access::write);
 }
 void shared_mutex::unlock_shared() noexcept { core_in<shared_mutex_core>(room_).release(access::read); }

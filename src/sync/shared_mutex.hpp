@@ -18,6 +18,7 @@
 #include "base/atomic.hpp"
 #include "base/lock.hpp"
 #include "sync/caller.hpp"
+#include "sync/held_locks.hpp"
 #include "sync/waiters.hpp"
 
 namespace weft::inline v1::locks {

@@ -83,6 +83,14 @@ inline constexpr extra has_exceptions = 256;  // in flight, and saved in `except
 inline constexpr extra in_fork_tree = 512;
 inline constexpr extra is_routed = on_lane | is_urgent | is_background;  // not simply to the worker's own queues
 
+// Checked builds count the locks that a task holds, and end the process if a task ends with one (sync/held_locks.hpp). The explorer
+// would only have more to explore.
+#if defined(WEFT_MODEL)
+inline constexpr bool counts_locks = false;
+#else
+inline constexpr bool counts_locks = base::checked_build;
+#endif
+
 inline constexpr std::size_t record_size = 384;
 using detail::name_capacity;
 inline constexpr std::size_t name_words = name_capacity / sizeof(std::uint64_t);
@@ -101,6 +109,7 @@ struct alignas(base::cache_line) record : parkable, detail::task_head {
   base::atomic<run_state> running{run_state::none};
   extra extras = 0;  // what is out of the ordinary; mostly nothing
   std::uint8_t shields = 0;
+  std::uint16_t locks = 0;  // that it holds, if they are counted
   base::raw_atomic<void*> sp{nullptr};  // saved context while not running; others read it as a hint
   base::plain<record*> next{nullptr};  // link of whatever queue holds it
   sched::scheduler* owner = nullptr;  // the runtime it belongs to

@@ -224,6 +224,16 @@ TEST(SharedMutex, locking_it_twice_as_a_writer_is_a_usage_error) {
 }
 
 // req: BZ-13
+TEST(SharedMutexDeathTest, a_task_that_ends_as_its_writer_is_told_in_checked_builds) {
+  if (!base::checked_build) GTEST_SKIP();
+  weft::shared_mutex m;
+  EXPECT_DEATH(weft::run({.workers = 1}, [&] { m.lock(); }),
+               "\"main\" has ended and still holds a shared_mutex .* locked at .*shared_mutex_test.cpp:[0-9]+");
+  EXPECT_DEATH(weft::run({.workers = 1}, [&] { EXPECT_TRUE(m.try_lock()); }), "still holds a shared_mutex");
+  EXPECT_DEATH(weft::run({.workers = 1}, [&] { EXPECT_TRUE(m.try_lock_for(1s)); }), "still holds a shared_mutex");
+}
+
+// req: BZ-13
 TEST(SharedMutexDeathTest, unlocking_what_is_not_held_is_told) {
   weft::shared_mutex m;
   EXPECT_DEATH(m.unlock(), "no writer holds");
