@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include "base/atomic.hpp"
 #include "base/lock.hpp"
@@ -46,7 +47,19 @@ class lane {
     base::lock_guard guard(lock_);
     task::record* next = base::check<"lane.hand_on">(!waiting_.empty()) ? waiting_.pop_front() : nullptr;
     if (next == nullptr) --running_;
+    ++given_back_;
     return next;
+  }
+
+  // How it stands, for the monitor.
+  struct load {
+    std::size_t turns;
+    std::size_t waiting;  // tasks, for a turn
+    std::uint64_t given_back;  // turns, so far
+  };
+  [[nodiscard]] load look() noexcept {
+    base::lock_guard guard(lock_);
+    return {turns_, waiting_.size(), given_back_};
   }
 
   // relaxed: whoever copies a handle holds one.
@@ -59,7 +72,8 @@ class lane {
  private:
   const std::size_t turns_;
   base::lock lock_;
-  std::size_t running_ = 0;  // turns that are out; under lock_, as the next
+  std::size_t running_ = 0;  // turns that are out; under lock_, as the next two
+  std::uint64_t given_back_ = 0;
   chain<task::record> waiting_;
   base::atomic<std::uint32_t> references_{1};
 };

@@ -129,6 +129,7 @@ void monitor::look_at_workers(base::time_ns now) noexcept {
   const bool something_to_watch = s.stuck + s.blocked != 0 || (s.work_waits && s.idle == 0);
   nap_ = something_to_watch ? shortest_nap : std::min(2 * nap_, longest_nap);
   (void)retire_sleepers(now, s.blocked);
+  complaints_.look(scheduler_, s, now);
 }
 
 monitor::note& monitor::note_of(const worker& w) noexcept { return notes_[static_cast<std::size_t>(w.id())]; }

@@ -22,6 +22,7 @@
 #include "base/atomic.hpp"
 #include "base/cache_line.hpp"
 #include "base/thread.hpp"
+#include "sched/complaints.hpp"
 #include "sched/elasticity.hpp"
 #include "sched/os_thread.hpp"
 #include "sched/ring.hpp"
@@ -104,6 +105,7 @@ class monitor {
   base::time_ns no_growth_before_ = 0;
   std::size_t members_;  // workers that have not been told to leave; live ones may be more
   bool told_limit_ = false;
+  complaints complaints_;
   unsigned long usual_slack_ = 0;
   base::thread thread_;
   alignas(base::cache_line) base::atomic<std::uint32_t> state_{awake};

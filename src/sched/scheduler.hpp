@@ -137,6 +137,7 @@ class scheduler {
   [[nodiscard]] global_queue<record>& urgent() noexcept { return urgent_; }
   [[nodiscard]] global_queue<record>& background() noexcept { return background_; }
   [[nodiscard]] idle_set& idle() noexcept { return idle_; }
+  [[nodiscard]] lane& io() noexcept { return io_; }
   [[nodiscard]] context::stack_pool& stacks() noexcept { return stacks_; }
   [[nodiscard]] task::record_pool& records() noexcept { return *records_; }
   // Dead ones too: their inboxes and timers are still there. acquire pairs with the release in make_worker().
