@@ -221,7 +221,7 @@ def noticed(site, tests, patience):
 
 
 def equivalents():
-    """key -> reason, from lines `file | function | change` and indented lines with the reason"""
+    """key -> reason, from lines as Site.key() has them and indented lines with the reason"""
     reasons, key = {}, None
     for line in (here / "equivalent.txt").read_text().splitlines():
         if line.startswith("#") or not line.strip():
@@ -235,6 +235,7 @@ def equivalents():
 
 
 def report(results, tests):
+    results.sort(key=lambda r: r[0].number)
     reasons = equivalents()
     survivors = [s for s, (by, _, _) in results if by is None]
     excused = [s for s in survivors if s.key() in reasons]
@@ -247,8 +248,7 @@ def report(results, tests):
             print(f"#{s.number} {s.file}:{s.line} in {s.function}, {s.kind}")
             print(f"    - {sites.one_line(s.original)}\n    + {sites.one_line(s.mutated)}")
             print(f"    reached by {len(by)} tests: {', '.join(by[:4])}" if by else "    not reached by any test")
-            if s.key() in reasons:
-                print(f"    {reasons[s.key()]}")
+            print(f"    {reasons[s.key()]}" if s.key() in reasons else f"    key: {s.key()}")
     for s, (by, _, _) in results:
         if by is not None and s.key() in reasons:
             print(f"#{s.number} stands in equivalent.txt, but was noticed by {by}")
@@ -286,7 +286,9 @@ def main():
     start = time.monotonic()
     results = []
     with concurrent.futures.ThreadPoolExecutor(a.jobs) as pool:
-        for site, result in zip(chosen, pool.map(lambda s: noticed(s, tests, a.patience), chosen)):
+        running = {pool.submit(noticed, s, tests, a.patience): s for s in chosen}
+        for done in concurrent.futures.as_completed(running):
+            site, result = running[done], done.result()
             results.append((site, result))
             by, tried, seconds = result
             print(f"{'noticed ' if by else 'SURVIVED'} #{site.number:<4} {seconds:6.1f} s {site.file}:{site.line} "

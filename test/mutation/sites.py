@@ -34,14 +34,16 @@ class Site:
     original: str
     mutated: str
     switched: str  # with {} for the number of the mutant
+    around: str = ""  # the whole line that it begins in
     number: int = 0
 
     def change(self):
         return f"{one_line(self.original)} -> {one_line(self.mutated)}"
 
     def key(self):
-        """Stays the same while the code around it changes."""
-        return f"{self.file} | {self.function} | {self.change()}"
+        """Stays the same while other lines change."""
+        around = one_line(self.around)
+        return f"{self.file} | {self.function} | {self.change()}" + (f" | {around}" if around != one_line(self.original) else "")
 
 
 def one_line(text):
@@ -137,7 +139,8 @@ class Finder:
             return
         key = (self.file, start, end, mutated)
         line = self.all.count("\n", 0, start) + 1
-        self.sites.setdefault(key, Site(what, self.file, line, start, end, self.name, original, mutated, switched))
+        around = self.all[self.all.rfind("\n", 0, start) + 1:].split("\n", 1)[0].strip().rstrip(";")
+        self.sites.setdefault(key, Site(what, self.file, line, start, end, self.name, original, mutated, switched, around))
 
     def flip(self, what, start, end):
         text = self.all[start:end]
