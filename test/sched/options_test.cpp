@@ -69,6 +69,11 @@ TEST(Options, AScanOfNoVictimsIsRefused) {
 }
 
 // req: CC-14
+TEST(Options, ANegativeTimeToKeepIdleWorkersIsRefused) {
+  expect_refused({.workers = 1, .keep_alive = -1ms}, {"keep_alive", "negative"});
+}
+
+// req: CC-14
 TEST(Options, ALimitOfNoStacksIsRefused) {
   expect_refused({.workers = 1, .max_stacks = 0}, {"max_stacks", "at least 1"});
 }
