@@ -1,5 +1,6 @@
 // The condition variable: no notification is lost, and the mutex is held again however a wait ends.
 #include <deque>
+#include <optional>
 
 #include "sync/sync.hpp"
 
@@ -89,6 +90,60 @@ TEST(ConditionVariable, a_notification_in_time_is_no_timeout) {
   });
 }
 
+// What the predicate says when the time is up is the answer.
+// req: BZ-13 BZ-11
+TEST(ConditionVariable, a_predicate_that_has_become_true_without_a_notification_counts_when_the_time_is_up) {
+  in_task_and_thread([] {
+    weft::mutex m;
+    weft::condition_variable never;
+    std::unique_lock lock(m);
+    int asked = 0;
+    EXPECT_TRUE(never.wait_for(lock, 1ms, [&] { return ++asked == 2; }));
+    EXPECT_EQ(asked, 2);
+  });
+}
+
+// req: BZ-13 BZ-11
+TEST(ConditionVariable, a_wait_with_a_time_limit_that_is_notified_holds_the_mutex) {
+  weft::mutex m;
+  weft::condition_variable changed;
+  bool ready = false;
+  served_after_waiting([&] { ready = false; },
+                       [&] {
+                         std::unique_lock lock(m);
+                         EXPECT_TRUE(changed.wait_for(lock, 1h, [&] { return ready; }));
+                         EXPECT_THROW(m.lock(), weft::usage_error);
+                       },
+                       [&] {
+                         {
+                           const std::lock_guard lock(m);
+                           ready = true;
+                         }
+                         changed.notify_one();
+                       });
+}
+
+// req: BZ-13 CC-10
+TEST(ConditionVariable, every_wait_is_a_cancellation_point_even_if_there_is_nothing_to_wait_for) {
+  support::watchdog guard(60s);
+  watched_runtime rt(1);
+  auto task = rt->spawn([] {
+    weft::mutex m;
+    weft::condition_variable c;
+    const auto yes = [] { return true; };
+    std::unique_lock lock(m);
+    weft::this_task::ref().cancel();
+    EXPECT_THROW(c.wait(lock), weft::cancelled);
+    EXPECT_THROW(c.wait(lock, yes), weft::cancelled);
+    EXPECT_THROW((void)c.wait_for(lock, 1h), weft::cancelled);
+    EXPECT_THROW((void)c.wait_for(lock, 1h, yes), weft::cancelled);
+    EXPECT_TRUE(lock.owns_lock());
+    const weft::this_task::shield shield;
+    EXPECT_TRUE(c.wait_for(lock, 1h, yes));
+  });
+  task.join();
+}
+
 // The re-lock waits, although the task is cancelled: whoever catches holds the mutex.
 // req: BZ-13 CC-10
 TEST(ConditionVariable, a_cancelled_wait_throws_with_the_mutex_held) {
@@ -174,6 +229,37 @@ TEST(ConditionVariable, a_wait_without_the_mutex_is_a_usage_error) {
   EXPECT_THROW(c.wait(none), weft::usage_error);
   std::unique_lock lock(m, std::defer_lock);
   EXPECT_THROW(c.wait(lock), weft::usage_error);
+  EXPECT_THROW((void)c.wait_for(none, 1h), weft::usage_error);
+  EXPECT_THROW((void)c.wait_for(lock, 1h, [] { return false; }), weft::usage_error);
+}
+
+// A lock that says it owns the mutex, in the hands of somebody who does not.
+// req: BZ-13
+TEST(ConditionVariable, a_wait_with_a_mutex_that_somebody_else_holds_is_a_usage_error) {
+  weft::mutex m;
+  weft::condition_variable c;
+  std::unique_lock lock(m);
+  std::thread([&] {
+    EXPECT_THROW(c.wait(lock), weft::usage_error);
+    EXPECT_THROW((void)c.wait_for(lock, 1h), weft::usage_error);
+  }).join();
+}
+
+// req: BZ-13
+TEST(ConditionVariableDeathTest, destroying_what_is_waited_for_is_told) {
+  EXPECT_DEATH(
+      {
+        weft::mutex m;
+        watched_runtime rt(1);
+        std::optional<named_task> waiter;
+        weft::condition_variable c;
+        waiter.emplace(*rt, [&] {
+          std::unique_lock lock(m);
+          c.wait(lock);
+        });
+        waiter->until_parked();
+      },
+      "destroyed while it is waited for");
 }
 
 }  // namespace

@@ -218,6 +218,31 @@ TEST(Mutex, a_wait_with_a_time_limit_ends_in_time) {
   });
 }
 
+// Its owner is known: it may unlock, and is told when it would wait for itself.
+// req: BZ-13 BZ-11
+TEST(Mutex, a_wait_with_a_time_limit_that_is_served_holds_it) {
+  weft::mutex m;
+  served_after_waiting([&] { m.lock(); },
+                       [&] {
+                         EXPECT_TRUE(m.try_lock_for(1h));
+                         EXPECT_THROW(m.lock(), weft::usage_error);
+                         m.unlock();
+                       },
+                       [&] { m.unlock(); });
+}
+
+// req: BZ-13
+TEST(Mutex, a_wait_that_is_served_holds_it) {
+  weft::mutex m;
+  served_after_waiting([&] { m.lock(); },
+                       [&] {
+                         m.lock();
+                         EXPECT_THROW(m.lock(), weft::usage_error);
+                         m.unlock();
+                       },
+                       [&] { m.unlock(); });
+}
+
 // req: BZ-13 BZ-11
 TEST(Mutex, three_in_a_ring_with_deadlines_all_time_out_or_go_on) {
   support::watchdog guard(100s);
@@ -316,6 +341,44 @@ TEST(Mutex, lock_is_a_cancellation_point_even_if_it_is_free_and_try_lock_is_none
   });
   task.join();
   EXPECT_FALSE(m.is_locked());
+}
+
+// req: BZ-13 CC-10
+TEST(Mutex, a_waiter_that_is_shielded_or_unwinds_is_not_cancelled) {
+  support::watchdog guard(60s);
+  at_worker_counts([](std::size_t workers) {
+    watched_runtime rt(workers);
+    weft::mutex m;
+    base::atomic<int> locked{0};
+    struct locks_at_its_end {
+      weft::mutex& m;
+      base::atomic<int>& locked;
+      ~locks_at_its_end() {
+        const std::lock_guard held(m);
+        ++locked;
+      }
+    };
+    m.lock();
+    named_task shielded(*rt, [&] {
+      const weft::this_task::shield shield;
+      const locks_at_its_end now{m, locked};
+    });
+    named_task unwinds(*rt, [&] {
+      try {
+        const locks_at_its_end now{m, locked};
+        throw 1;
+      } catch (int) {}
+    });
+    shielded.until_parked();
+    unwinds.until_parked();
+    shielded.cancel();
+    unwinds.cancel();
+    EXPECT_EQ(locked.load(), 0);
+    m.unlock();
+    shielded.join();
+    unwinds.join();
+    EXPECT_EQ(locked.load(), 2);
+  });
 }
 
 // The scenario of the issue: whoever is cancelled, at whatever step of its wait, the mutex goes on. A lost hand-over is a hang.

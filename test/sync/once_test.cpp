@@ -88,9 +88,39 @@ TEST(Once, one_that_waits_can_be_cancelled) {
 TEST(Once, a_call_from_inside_is_a_usage_error) {
   in_task_and_thread([] {
     weft::once_flag flag;
-    EXPECT_THROW(weft::call_once(flag, [&] { weft::call_once(flag, [] {}); }), weft::usage_error);
+    try {
+      weft::call_once(flag, [&] { weft::call_once(flag, [] {}); });
+      ADD_FAILURE() << "called from inside";
+    } catch (const weft::usage_error& e) {
+      EXPECT_NE(std::string(e.what()).find("call_once is called by the function that it calls"), std::string::npos)
+          << e.what();
+    }
     EXPECT_FALSE(flag.is_done());
   });
+}
+
+// req: BZ-13
+TEST(Once, after_an_exception_the_same_one_may_try_again) {
+  in_task_and_thread([] {
+    weft::once_flag flag;
+    EXPECT_THROW(weft::call_once(flag, [] { throw 1; }), int);
+    EXPECT_FALSE(flag.is_done());
+    weft::call_once(flag, [] {});
+    EXPECT_TRUE(flag.is_done());
+  });
+}
+
+// req: BZ-13 CC-10
+TEST(Once, it_is_a_cancellation_point_even_if_it_is_done) {
+  support::watchdog guard(60s);
+  watched_runtime rt(1);
+  weft::once_flag flag;
+  auto task = rt->spawn([&] {
+    weft::call_once(flag, [] {});
+    weft::this_task::ref().cancel();
+    EXPECT_THROW(weft::call_once(flag, [] {}), weft::cancelled);
+  });
+  task.join();
 }
 
 // ---- a mutex per key --------------------------------------------------------------------------------------------------
@@ -172,4 +202,22 @@ TEST(KeyedMutex, a_guard_that_is_moved_to_itself_holds_the_key_on) {
   });
 }
 
+// req: BZ-13 BZ-11
+TEST(KeyedMutex, a_wait_with_a_time_limit_that_is_served_holds_the_key_and_one_that_is_late_leaves_nothing) {
+  weft::keyed_mutex<int> locks;
+  weft::keyed_mutex<int>::guard held;
+  served_after_waiting([&] { held = locks.lock(1); },
+                       [&] {
+                         const auto mine = locks.try_lock_for(1, 1h);
+                         EXPECT_TRUE(mine);
+                         EXPECT_EQ(locks.size(), 1U);
+                         EXPECT_THROW((void)locks.try_lock_for(1, 1h), weft::usage_error);
+                       },
+                       [&] { held.unlock(); });
+  EXPECT_EQ(locks.size(), 0U);
+  held = locks.lock(1);
+  std::thread([&] { EXPECT_FALSE(locks.try_lock_for(1, 1ms)); }).join();
+  held.unlock();
+  EXPECT_EQ(locks.size(), 0U);
+}
 }  // namespace

@@ -1,5 +1,6 @@
 // The counting semaphore: never more out than there are, none lost, first come first served.
 #include <memory>
+#include <optional>
 
 #include "sync/sync.hpp"
 
@@ -223,6 +224,20 @@ TEST(Semaphore, as_an_arm_it_acquires_only_when_it_wins) {
   });
 }
 
+// To look at several at one moment it stops them for a while.
+// req: BZ-13 CC-11
+TEST(Semaphore, a_select_that_takes_nothing_leaves_it_as_it_was) {
+  in_task_and_thread([] {
+    weft::semaphore s(1), other(0);
+    EXPECT_EQ(weft::prialt(s.on_acquire(2), other.on_acquire(), weft::otherwise).index(), 2U);
+    auto limit = weft::after(1ms);
+    EXPECT_EQ(weft::prialt(s.on_acquire(2), other.on_acquire(), limit).index(), 2U);
+    EXPECT_TRUE(s.try_acquire());
+    s.release();
+    EXPECT_EQ(s.available(), 1U);
+  });
+}
+
 // req: BZ-13
 TEST(Semaphore, an_absurd_number_of_permits_is_a_usage_error) {
   EXPECT_THROW(weft::semaphore(SIZE_MAX), weft::usage_error);
@@ -230,6 +245,74 @@ TEST(Semaphore, an_absurd_number_of_permits_is_a_usage_error) {
   EXPECT_THROW(s.release(), weft::usage_error);
   EXPECT_THROW(s.acquire(SIZE_MAX), weft::usage_error);
   EXPECT_EQ(s.available(), weft::semaphore::max());
+}
+
+// It could never be fulfilled, however long it waits.
+// req: BZ-13 BZ-11
+TEST(Semaphore, a_request_for_more_than_the_maximum_is_a_usage_error_with_a_time_limit_as_well) {
+  in_task_and_thread([] {
+    weft::semaphore s(weft::semaphore::max());
+    EXPECT_THROW((void)s.try_acquire_for(0ms, weft::semaphore::max() + 1), weft::usage_error);
+    EXPECT_THROW((void)s.try_acquire_until(clock::now() - 1h, SIZE_MAX), weft::usage_error);
+    EXPECT_FALSE(s.try_acquire(weft::semaphore::max() + 1));
+    EXPECT_TRUE(s.try_acquire_for(0ms, weft::semaphore::max()));
+  });
+}
+
+// req: BZ-13
+TEST(Semaphore, more_than_the_maximum_is_refused_also_while_somebody_waits) {
+  support::watchdog guard(60s);
+  watched_runtime rt(1);
+  weft::semaphore s(weft::semaphore::max() - 1);
+  named_task waiter(*rt, [&] { s.acquire(weft::semaphore::max()); });
+  waiter.until_parked();
+  EXPECT_THROW(s.release(2), weft::usage_error);
+  EXPECT_EQ(s.available(), weft::semaphore::max() - 1);
+  s.release();
+  waiter.join();
+  EXPECT_EQ(s.available(), 0U);
+}
+
+// req: BZ-13 BZ-11
+TEST(Semaphore, a_request_with_a_time_limit_that_is_served_has_all_its_permits_and_no_more) {
+  weft::semaphore s(0);
+  served_after_waiting([] {}, [&] { EXPECT_TRUE(s.try_acquire_for(1h, 2)); },
+                       [&] {
+                         s.release();
+                         s.release(2);
+                         EXPECT_EQ(s.available(), 1U);
+                         EXPECT_TRUE(s.try_acquire());
+                       });
+}
+
+// req: BZ-13 CC-10
+TEST(Semaphore, acquire_is_a_cancellation_point_even_if_there_are_permits_and_try_acquire_is_none) {
+  support::watchdog guard(60s);
+  watched_runtime rt(1);
+  weft::semaphore s(2);
+  auto task = rt->spawn([&] {
+    weft::this_task::ref().cancel();
+    EXPECT_TRUE(s.try_acquire());
+    EXPECT_THROW(s.acquire(), weft::cancelled);
+    EXPECT_THROW((void)s.try_acquire_for(1h), weft::cancelled);
+    EXPECT_EQ(s.available(), 1U);
+    const weft::this_task::shield shield;
+    EXPECT_TRUE(s.try_acquire_for(1h));
+  });
+  task.join();
+}
+
+// req: BZ-13
+TEST(SemaphoreDeathTest, destroying_what_is_waited_for_is_told) {
+  EXPECT_DEATH(
+      {
+        watched_runtime rt(1);
+        std::optional<named_task> waiter;
+        weft::semaphore s(0);
+        waiter.emplace(*rt, [&] { s.acquire(); });
+        waiter->until_parked();
+      },
+      "destroyed while it is waited for");
 }
 
 // req: BZ-13

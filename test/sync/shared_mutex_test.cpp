@@ -125,6 +125,33 @@ TEST(SharedMutex, a_writer_that_leaves_is_followed_by_the_next_writer_before_the
   reader.join();
 }
 
+// req: BZ-13
+TEST(SharedMutex, a_reader_that_leaves_lets_no_other_in_before_the_writer_that_waits) {
+  support::watchdog guard(60s);
+  at_worker_counts([](std::size_t workers) {
+    watched_runtime rt(workers);
+    weft::shared_mutex m;
+    m.lock_shared();
+    m.lock_shared();
+    base::atomic<bool> written{false};
+    named_task writer(*rt, [&] {
+      const std::lock_guard held(m);
+      written = true;
+    });
+    writer.until_parked();
+    named_task reader(*rt, [&] {
+      const std::shared_lock held(m);
+      EXPECT_TRUE(written.load());
+    });
+    reader.until_parked();
+    m.unlock_shared();
+    EXPECT_FALSE(m.try_lock_shared());
+    m.unlock_shared();
+    writer.join();
+    reader.join();
+  });
+}
+
 // req: BZ-13 CC-10 LS-P3
 TEST(SharedMutex, a_cancelled_writer_lets_the_readers_behind_it_in) {
   support::watchdog guard(60s);
@@ -213,6 +240,43 @@ TEST(SharedMutex, time_limits_and_tries) {
   });
 }
 
+// Its owner is known: it may unlock, and is told when it would wait for itself.
+// req: BZ-13 BZ-11
+TEST(SharedMutex, a_writer_with_a_time_limit_that_is_served_holds_it) {
+  weft::shared_mutex m;
+  served_after_waiting([&] { m.lock_shared(); },
+                       [&] {
+                         EXPECT_TRUE(m.try_lock_for(1h));
+                         EXPECT_THROW(m.lock(), weft::usage_error);
+                         m.unlock();
+                       },
+                       [&] { m.unlock_shared(); });
+}
+
+// req: BZ-13
+TEST(SharedMutex, a_writer_that_is_served_holds_it) {
+  weft::shared_mutex m;
+  served_after_waiting([&] { m.lock_shared(); },
+                       [&] {
+                         m.lock();
+                         EXPECT_THROW(m.lock(), weft::usage_error);
+                         m.unlock();
+                       },
+                       [&] { m.unlock_shared(); });
+}
+
+// req: BZ-13 BZ-11
+TEST(SharedMutex, a_reader_with_a_time_limit_that_is_served_holds_it) {
+  weft::shared_mutex m;
+  served_after_waiting([&] { m.lock(); },
+                       [&] {
+                         EXPECT_TRUE(m.try_lock_shared_for(1h));
+                         EXPECT_FALSE(m.try_lock());
+                         m.unlock_shared();
+                       },
+                       [&] { m.unlock(); });
+}
+
 // req: BZ-13
 TEST(SharedMutex, locking_it_twice_as_a_writer_is_a_usage_error) {
   in_task_and_thread([] {
@@ -220,7 +284,45 @@ TEST(SharedMutex, locking_it_twice_as_a_writer_is_a_usage_error) {
     const std::lock_guard held(m);
     EXPECT_THROW(m.lock(), weft::usage_error);
     EXPECT_THROW(m.lock_shared(), weft::usage_error);
+    EXPECT_THROW((void)m.try_lock_for(1h), weft::usage_error);
+    EXPECT_THROW((void)m.try_lock_shared_for(1h), weft::usage_error);
   });
+}
+
+// Who has been the writer is no longer taken for one.
+// req: BZ-13
+TEST(SharedMutex, one_that_was_the_writer_waits_for_a_reader_like_anybody) {
+  weft::shared_mutex m;
+  in_task_and_thread([&] {
+    m.lock();
+    m.unlock();
+    const std::shared_lock held(m);
+    EXPECT_FALSE(m.try_lock_for(1ms));
+  });
+}
+
+// req: BZ-13 CC-10
+TEST(SharedMutex, locks_are_cancellation_points_even_if_it_is_free_and_tries_are_none) {
+  support::watchdog guard(60s);
+  watched_runtime rt(1);
+  weft::shared_mutex m;
+  auto task = rt->spawn([&] {
+    weft::this_task::ref().cancel();
+    ASSERT_TRUE(m.try_lock());
+    m.unlock();
+    ASSERT_TRUE(m.try_lock_shared());
+    m.unlock_shared();
+    EXPECT_THROW(m.lock(), weft::cancelled);
+    EXPECT_THROW(m.lock_shared(), weft::cancelled);
+    EXPECT_THROW((void)m.try_lock_for(1h), weft::cancelled);
+    EXPECT_THROW((void)m.try_lock_shared_for(1h), weft::cancelled);
+    const weft::this_task::shield shield;
+    m.lock();
+    m.unlock();
+    EXPECT_TRUE(m.try_lock_shared_for(1h));
+    m.unlock_shared();
+  });
+  task.join();
 }
 
 // req: BZ-13
@@ -238,6 +340,42 @@ TEST(SharedMutexDeathTest, unlocking_what_is_not_held_is_told) {
   weft::shared_mutex m;
   EXPECT_DEATH(m.unlock(), "no writer holds");
   EXPECT_DEATH(m.unlock_shared(), "no reader holds");
+}
+
+// req: BZ-13
+TEST(SharedMutexDeathTest, unlocking_what_is_not_held_is_told_also_while_somebody_waits) {
+  EXPECT_DEATH(
+      {
+        weft::shared_mutex m;
+        m.lock();
+        watched_runtime rt(1);
+        named_task reader(*rt, [&] { m.lock_shared(); });
+        reader.until_parked();
+        m.unlock_shared();
+      },
+      "no reader holds");
+}
+
+// req: BZ-13
+TEST(SharedMutexDeathTest, unlocking_what_somebody_else_holds_is_told_in_checked_builds) {
+  if (!base::checked_build) GTEST_SKIP();
+  EXPECT_DEATH(
+      {
+        weft::shared_mutex m;
+        std::thread([&] { m.lock(); }).join();
+        m.unlock();
+      },
+      "by another task or thread");
+}
+
+// req: BZ-13
+TEST(SharedMutexDeathTest, destroying_what_is_held_is_told) {
+  EXPECT_DEATH(
+      {
+        weft::shared_mutex m;
+        m.lock_shared();
+      },
+      "destroyed while it is held");
 }
 
 }  // namespace

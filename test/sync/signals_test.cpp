@@ -1,4 +1,6 @@
 // Event, notify, latch and barrier: nobody waits for what has happened, and nothing that happened is lost with a waiter.
+#include <optional>
+
 #include "sync/sync.hpp"
 
 namespace {
@@ -95,6 +97,43 @@ TEST(Event, a_cancelled_wait_throws_even_if_it_is_set) {
     EXPECT_THROW(e.wait(), weft::cancelled);
   });
   task.join();
+}
+
+// req: BZ-13 BZ-11
+TEST(Event, a_wait_with_a_time_limit_ends_when_it_is_set) {
+  weft::event e;
+  served_after_waiting([&] { e.reset(); }, [&] { EXPECT_TRUE(e.wait_for(1h)); }, [&] { e.set(); });
+  EXPECT_TRUE(e.is_set());
+  weft::auto_event once;
+  served_after_waiting([] {}, [&] { EXPECT_TRUE(once.wait_for(1h)); }, [&] { once.set(); });
+  EXPECT_FALSE(once.is_set());
+}
+
+// req: BZ-13
+TEST(Event, one_who_never_has_to_wait_still_gives_way) {
+  support::watchdog guard(60s);
+  watched_runtime rt(1);
+  rt->run([] {
+    weft::event e;
+    e.set();
+    base::atomic<bool> ran{false};
+    auto other = weft::spawn([&] { ran = true; });
+    while (!ran.load()) e.wait();
+    other.join();
+  });
+}
+
+// req: BZ-13
+TEST(EventDeathTest, destroying_what_is_waited_for_is_told) {
+  EXPECT_DEATH(
+      {
+        watched_runtime rt(1);
+        std::optional<named_task> waiter;
+        weft::event e;
+        waiter.emplace(*rt, [&] { e.wait(); });
+        waiter->until_parked();
+      },
+      "destroyed while it is waited for");
 }
 
 // req: BZ-13 CC-11
@@ -229,6 +268,14 @@ TEST(Notify, as_an_arm_that_loses_it_takes_nothing) {
   });
 }
 
+// req: BZ-13 BZ-11
+TEST(Notify, a_wait_with_a_time_limit_ends_when_it_is_notified) {
+  weft::notify n;
+  served_after_waiting([] {}, [&] { EXPECT_TRUE(n.wait_for(1h)); }, [&] { n.notify_one(); });
+  served_after_waiting([] {}, [&] { EXPECT_TRUE(n.wait_for(1h)); }, [&] { n.notify_all(); });
+  EXPECT_FALSE(n.wait_for(0ms));  // nothing is remembered
+}
+
 // ---- latch ------------------------------------------------------------------------------------------------------------
 
 // req: BZ-13
@@ -263,6 +310,30 @@ TEST(Latch, below_zero_is_a_usage_error_and_zero_is_open) {
   EXPECT_THROW(l.count_down(), weft::usage_error);
   l.wait();
   EXPECT_TRUE(weft::latch(0).try_wait());
+}
+
+// req: BZ-13 BZ-11
+TEST(Latch, a_wait_with_a_time_limit_ends_when_it_opens) {
+  std::optional<weft::latch> l;
+  served_after_waiting([&] { l.emplace(2); }, [&] { EXPECT_TRUE(l->wait_for(1h)); },
+                       [&] {
+                         l->count_down();
+                         l->count_down();
+                       });
+}
+
+// req: BZ-13 CC-10
+TEST(Latch, one_that_is_cancelled_before_it_arrives_has_not_counted_down) {
+  support::watchdog guard(60s);
+  watched_runtime rt(1);
+  weft::latch l(1);
+  auto task = rt->spawn([&] {
+    weft::this_task::ref().cancel();
+    EXPECT_THROW(l.arrive_and_wait(), weft::cancelled);
+  });
+  task.join();
+  EXPECT_FALSE(l.try_wait());
+  l.arrive_and_wait();
 }
 
 // req: BZ-13
@@ -346,6 +417,37 @@ TEST(Barrier, one_that_is_cancelled_while_it_waits_has_arrived) {
     b.arrive_and_wait();  // and the next one needs two again
     other.join();
   });
+}
+
+// req: BZ-13 CC-10
+TEST(Barrier, one_that_is_cancelled_before_it_arrives_has_not_arrived) {
+  support::watchdog guard(60s);
+  watched_runtime rt(1);
+  int rounds_ended = 0;
+  weft::barrier b(1, [&]() noexcept { ++rounds_ended; });
+  auto task = rt->spawn([&] {
+    weft::this_task::ref().cancel();
+    EXPECT_THROW(b.arrive_and_wait(), weft::cancelled);
+  });
+  task.join();
+  EXPECT_EQ(rounds_ended, 0);
+  b.arrive_and_wait();
+  EXPECT_EQ(rounds_ended, 1);
+}
+
+// req: BZ-13 CC-10
+TEST(Barrier, the_completion_is_shielded_from_cancellation) {
+  support::watchdog guard(60s);
+  watched_runtime rt(1);
+  bool completed = false;
+  weft::barrier b(1, [&]() noexcept {
+    weft::this_task::ref().cancel();
+    weft::yield();  // would throw
+    completed = true;
+  });
+  auto task = rt->spawn([&] { b.arrive_and_wait(); });
+  task.join();
+  EXPECT_TRUE(completed);
 }
 
 // req: BZ-13

@@ -85,4 +85,29 @@ void in_task_and_thread(F f) {
   weft::run({.workers = 2}, f);
 }
 
+// Somebody who has to wait and is served then: in a task at each worker count, and on a thread outside. begin() comes first, by the
+// one who will serve().
+template <class Begin, class Wait, class Serve>
+void served_after_waiting(Begin begin, Wait wait, Serve serve) {
+  support::watchdog guard(60s);
+  at_worker_counts([&](std::size_t workers) {
+    watched_runtime rt(workers);
+    begin();
+    named_task waiter(*rt, wait);
+    waiter.until_parked();
+    serve();
+    waiter.join();
+  });
+  begin();
+  support::latch comes;
+  std::thread outside([&] {
+    comes.count_down();
+    wait();
+  });
+  comes.wait();
+  until([] { return support::others_sleep(); });
+  serve();
+  outside.join();
+}
+
 }  // namespace sync_test
