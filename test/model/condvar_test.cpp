@@ -123,6 +123,33 @@ MODEL_TEST(condvar_cancel_at_every_step_of_the_wait, .old_reads = 0) {
   model_assert(c.mutex.is_idle() && !c.changed.is_waited_for());
 }
 
+// Also when it comes before the waiter has parked: one that was used is not passed on.
+// req: BZ-13
+MODEL_TEST(condvar_a_notification_wakes_one, .old_reads = 0) {
+  condition c;
+  base::atomic<int> woken{0};
+  const auto wait_once = [&] {
+    sync::lock(c.mutex, {});
+    c.tokens = c.tokens + 1;
+    sync::wait(c.changed, c.mutex, {});
+    woken.fetch_add(1, base::relaxed);
+    sync::unlock(c.mutex);
+  };
+  fiber first(wait_once);
+  fiber other(wait_once);
+  for (int waiting = 0; waiting < 2; base::cpu_relax()) {
+    sync::lock(c.mutex, {});
+    waiting = c.tokens;
+    sync::unlock(c.mutex);
+  }
+  c.changed.notify_one();
+  explore::when_quiet();
+  model_assert(woken.load(base::relaxed) == 1);
+  c.changed.notify_one();
+  join_all();
+  model_assert(c.mutex.is_idle() && !c.changed.is_waited_for());
+}
+
 // req: BZ-13 BZ-11
 MODEL_TEST(condvar_time_out_against_notify, .old_reads = 1) {
   condition c;

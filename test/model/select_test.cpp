@@ -1,14 +1,18 @@
 // Select over two channels: against sends, other selects, closes and cancellation (src/wait/select.cpp).
-// sources: chan/core.cpp chan/calls.cpp chan/rendezvous.cpp chan/operation.cpp chan/buffer.cpp sched/environment.cpp wait/select.cpp wait/fiber_wait.cpp wait/stop_bridge.cpp wait/thread_waiter.cpp wait/join.cpp wait/errors.cpp task/state.cpp sched/reference.cpp task/locals.cpp
+// sources: chan/core.cpp chan/calls.cpp chan/rendezvous.cpp chan/operation.cpp chan/buffer.cpp sched/environment.cpp wait/select.cpp time/timer.cpp time/wheel.cpp wait/fiber_wait.cpp wait/stop_bridge.cpp wait/thread_waiter.cpp wait/join.cpp wait/errors.cpp task/state.cpp sched/reference.cpp task/locals.cpp
 // abstract lock
 // abstract scheduler
 //
 // E1. Exactly one arm completes, and its peer's operation with it.
 // E2. The losers have left no trace.
 // E3. Overlapping selects do not deadlock, in whatever order they name the channels.
+#include <chrono>
+
+#include "base/clock.hpp"
 #include "channel.hpp"
 #include <weft/detail/channel_arms.hpp>
 #include <weft/select.hpp>
+#include <weft/timer.hpp>
 
 using namespace model;
 using explore::join_all;
@@ -170,6 +174,26 @@ MODEL_TEST(select_against_cancel_and_send) {
   model_assert((sent == status::done) == (got == 1));
   model_assert(selector.cancelled == (got == 0));
   model_assert(a.nobody_waits() && b.nobody_waits());
+}
+
+// An outside thread has no wheel: when its deadline has come it claims itself. If a sender was faster, the thread waits until it is
+// told; before that the value has not come, and its waiter must not go.
+// req: BZ-11 CC-11
+MODEL_TEST(select_in_a_thread_whose_deadline_meets_a_sender) {
+  channel a(0);
+  u64 got = 0;
+  status sent{};
+  thread([&] {
+    receive_arm from(&a.core, got);
+    weft::timer limit{std::chrono::steady_clock::time_point(std::chrono::nanoseconds(base::now() + 1'000'000))};
+    const std::size_t won = weft::prialt(from, limit).index();
+    model_assert((won == 0) == (got == 1));
+    a.abandon();
+  });
+  fiber sender([&] { sent = a.send(1); });
+  join_all();
+  model_assert((sent == status::done) == (got == 1));
+  model_assert(a.nobody_waits());
 }
 
 // req: CSP-3
