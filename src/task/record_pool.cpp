@@ -171,8 +171,10 @@ bool record_pool::close_free_slabs() noexcept {
       if (s->free_seen == slab::capacity) s->populated.store(populated, base::release);
   };
   set_populated(false);
-  base::fence_seq_cst();  // P2; mirror in walk()
-  if (walkers_.load(base::acquire) == 0) return true;
+  base::step<"record_pool.trim.fence">([] { base::fence_seq_cst(); });  // P2; mirror in walk()
+  // acquire pairs with the release at the end of a walk: what it read comes before the records' end.
+  const std::uint32_t walkers = walkers_.load(base::order<"record_pool.trim.walkers">(base::acquire));
+  if (!base::check<"record_pool.trim.look">(walkers != 0)) return true;
   set_populated(true);
   return false;
 }

@@ -7,7 +7,7 @@
 //     of a whole free slab are given back to the system (the slab's header keeps the highest ticket).  test task/recycle_*
 // P2. Slabs can be walked without locks, at any time, by dumps and debuggers: while somebody walks, no slab's records end and begin
 //     again. Who walks is counted, has a fence and then asks which slabs are populated; who trims says that they are not, has a fence
-//     and then asks whether somebody walks.                                                              test task/walk_*
+//     and then asks whether somebody walks.                                                              test task/walk_*, model/record_pool
 // P3. A failed allocation leaks nothing; the pool stays usable.                                         test task/record_pool_*
 #pragma once
 
@@ -20,6 +20,7 @@
 #include "base/atomic.hpp"
 #include "base/cache_line.hpp"
 #include "base/lock.hpp"
+#include "base/portion.hpp"
 #include "task/task.hpp"
 
 namespace weft::inline v1::task {
@@ -87,7 +88,7 @@ class record_pool {
 // A stretch of records with a header page of its own, which stays when the rest is given back.
 class slab {
  public:
-  static constexpr std::size_t bytes = std::size_t{256} << 10;
+  static constexpr std::size_t bytes = base::portion(std::size_t{256} << 10, std::size_t{32} << 10);
   static constexpr std::size_t header_bytes = 4096;
   static constexpr std::size_t capacity = (bytes - header_bytes) / record_size;
 
@@ -111,15 +112,15 @@ void record_pool::walk(Visit&& visit) const {
   struct counted {
     explicit counted(base::atomic<std::uint32_t>& of) noexcept : walkers(of) {
       walkers.fetch_add(1, base::relaxed);
-      base::fence_seq_cst();  // P2; mirror in close_free_slabs()
+      base::step<"record_pool.walk.fence">([] { base::fence_seq_cst(); });  // P2; mirror in close_free_slabs()
     }
     // What was read comes before; pairs with the acquire in close_free_slabs().
-    ~counted() { walkers.fetch_sub(1, base::release); }
+    ~counted() { walkers.fetch_sub(1, base::order<"record_pool.walk.end">(base::release)); }
     base::atomic<std::uint32_t>& walkers;
   } const me(walkers_);
   for (slab* s = slabs_.load(base::acquire); s != nullptr; s = s->next)
     // Pairs with the release in grow(): the records are constructed.
-    if (s->populated.load(base::acquire))
+    if (s->populated.load(base::order<"record_pool.walk.populated">(base::acquire)))
       for (std::size_t i = 0; i < slab::capacity; ++i) visit(*s->at(i));
 }
 
