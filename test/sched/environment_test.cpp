@@ -95,6 +95,13 @@ TEST(Environment, WeftVerboseSaysWhatWasChosen) {
 }
 
 // req: CC-13
+TEST(Environment, WeftVerboseSaysOneWorkerAndNotWorkers) {
+  environment set("WEFT_VERBOSE", "1");
+  EXPECT_THAT(stderr_of([] { weft::runtime rt({.workers = 1, .elastic = false}); }),
+              HasSubstr("1 worker (runtime_options)"));
+}
+
+// req: CC-13
 TEST(Environment, WeftVerboseSaysWhereTheWorkerCountCameFrom) {
   environment verbose("WEFT_VERBOSE", "1");
   const auto said = [] { return stderr_of([] { weft::runtime rt; }); };

@@ -5,6 +5,7 @@
 #include <functional>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include <weft/weft.hpp>
 
@@ -100,18 +101,34 @@ TEST(Options, ARuntimeCanBeMadeAfterManyWereRefused) {
   EXPECT_EQ(weft::run({.workers = 2}, [] { return 3; }), 3);
 }
 
+// Uses so much of its stack; 3.
+int use_stack(std::size_t bytes) {
+  // Not initialized: only touched at both ends of what was asked for.
+  auto* room = static_cast<volatile char*>(__builtin_alloca(bytes));
+  room[0] = 1;
+  room[bytes - 1] = 2;
+  return room[0] + room[bytes - 1];
+}
+
 // req: CC-14
 TEST(Options, ATasksOwnStackSizeIsHad) {
   support::watchdog guard(60s, "a large stack");
   support::watched_runtime rt({.workers = 1, .stack_size = 64 << 10});
-  const auto use = [](std::size_t bytes) {
-    // Not initialized: only touched at both ends of what was asked for.
-    auto* room = static_cast<volatile char*>(__builtin_alloca(bytes));
-    room[0] = 1;
-    room[bytes - 1] = 2;
-    return room[0] + room[bytes - 1];
-  };
-  EXPECT_EQ(rt->spawn({.stack_size = 8 << 20}, [&] { return use(7 << 20); }).join(), 3);
+  EXPECT_EQ(rt->spawn({.stack_size = 8 << 20}, [&] { return use_stack(7 << 20); }).join(), 3);
+}
+
+// A task that ends leaves its stack to the fresh one that comes next, but not to one that wants a larger one.
+// req: CC-14
+TEST(Options, ATasksOwnStackSizeIsHadAlsoBetweenSmallOnesThatATaskSpawns) {
+  support::watchdog guard(60s, "large stacks between small ones");
+  support::watched_runtime rt({.workers = 1, .stack_size = 64 << 10});
+  rt->run([] {
+    std::vector<weft::join_handle<int>> all;
+    for (int i = 0; i < 16; ++i)
+      all.push_back(i % 2 == 0 ? weft::spawn([] { return 3; })
+                               : weft::spawn({.stack_size = 8 << 20}, [] { return use_stack(7 << 20); }));
+    for (auto& h : all) EXPECT_EQ(h.join(), 3);
+  });
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 
 #include "base/clock.hpp"
 #include "sched/scheduler.hpp"
+#include "support/held_monitor.hpp"
 #include "support/process.hpp"
 #include "support/until.hpp"
 #include "support/watchdog.hpp"
@@ -295,4 +296,21 @@ TEST(Sleep, many_timers_of_a_stuck_worker_fire_while_the_others_work_and_sleep_i
   EXPECT_EQ(woken.load(), n);
 }
 
+// Whoever watches keeps a deadline that is hours away; whoever goes to sleep with a nearer one takes over. Otherwise the nearer one is
+// never seen to: nobody is awake, and the monitor does not look.
+// req: BZ-11
+TEST(SleepNoTsan, one_that_ends_soon_ends_beside_one_that_lasts_for_hours) {
+  support::watchdog guard(100s);
+  for (std::size_t round = 0; round < 20; ++round) {
+    watched_runtime rt(2);
+    auto far = rt->spawn([] { weft::sleep_for(5h); });
+    until([&] { return rt.core().idle().sleeping() == 2; });
+    {
+      const support::held_monitor held(rt.core());
+      rt->spawn([] { weft::sleep_for(5ms); }).join();
+    }
+    far.cancel();
+    EXPECT_THROW(far.join(), weft::task_cancelled);
+  }
+}
 }  // namespace
