@@ -11,6 +11,7 @@
 
 #include "base/atomic.hpp"
 #include "base/lock.hpp"
+#include "support/parked.hpp"
 #include "support/process.hpp"
 #include "support/until.hpp"
 #include "support/watchdog.hpp"
@@ -239,4 +240,41 @@ TEST(Broadcast, it_holds_at_least_one_and_not_more_than_could_be) {
   EXPECT_THROW((void)weft::make_broadcast<int>(SIZE_MAX), weft::usage_error);
 }
 
+// req: BZ-13 BZ-11
+TEST(Broadcast, a_recv_with_a_time_limit_gives_up_in_time_or_gets_the_value_or_throws_the_error) {
+  support::watchdog guard(60s);
+  watched_runtime rt(2);
+  auto [out, in] = weft::make_broadcast<int>(2);
+  EXPECT_EQ(in.recv_for(1ms), std::nullopt);
+  auto gets = rt->spawn([&in = in] { EXPECT_EQ(in.recv_for(1h), 5); });
+  support::until([&] { return support::parked_tasks(rt.core()) == 1; });
+  EXPECT_TRUE(out.send(5));
+  gets.join();
+  auto throws = rt->spawn([&in = in] { EXPECT_THROW((void)in.recv_for(1h), std::runtime_error); });
+  support::until([&] { return support::parked_tasks(rt.core()) == 1; });
+  out.close(std::make_exception_ptr(std::runtime_error("broken")));
+  throws.join();
+}
+
+// req: BZ-13
+TEST(Broadcast, an_error_that_comes_after_the_end_changes_nothing) {
+  auto [out, in] = weft::make_broadcast<int>(2);
+  out.close();
+  out.close(std::make_exception_ptr(std::runtime_error("too late")));
+  EXPECT_EQ(in.recv(), std::nullopt);
+  EXPECT_EQ(in.close_error(), nullptr);
+}
+
+// req: BZ-13 CSP-4
+TEST(Broadcast, an_arm_that_is_used_again_is_told_of_the_end_and_not_of_the_last_value) {
+  auto [out, in] = weft::make_broadcast<std::string>(2);
+  bool had_value = false;
+  auto arm = in.on_recv([&](std::optional<std::string> v) { had_value = v.has_value(); });
+  EXPECT_TRUE(out.send("a value"));
+  EXPECT_TRUE(weft::select(arm).ok());
+  EXPECT_TRUE(had_value);
+  out.close();
+  EXPECT_FALSE(weft::select(arm).ok());
+  EXPECT_FALSE(had_value);
+}
 }  // namespace

@@ -28,6 +28,44 @@ TEST(Close, a_send_on_a_closed_channel_fails_and_keeps_the_value) {
   });
 }
 
+template <class T, class Make>
+void says_closed_and_not_full(Make value) {
+  for (const std::size_t capacity : {1, 2, 3, 8})
+    for (const bool by_reader : {false, true}) {
+      SCOPED_TRACE(testing::Message() << "capacity " << capacity << (by_reader ? ", closed by the reader" : ""));
+      auto [out, in] = make<T>(capacity);
+      for (std::size_t i = 0; i < capacity; ++i) EXPECT_TRUE(out.send(value()));
+      EXPECT_EQ(out.try_send(value()).status(), send_status::full);
+      if (by_reader)
+        in.close();
+      else
+        out.close();
+      EXPECT_EQ(out.try_send(value()).status(), send_status::closed);
+      EXPECT_EQ(out.send_for(value(), 1h).status(), send_status::closed);
+      T mine = value();
+      const auto how = weft::select(out << std::move(mine), weft::otherwise);
+      EXPECT_EQ(how.index(), 0u);
+      EXPECT_FALSE(how.ok());
+    }
+}
+
+// req: LS-C1
+TEST(Close, a_full_channel_that_is_closed_says_closed_and_not_full) {
+  says_closed_and_not_full<int>([] { return 1; });
+  says_closed_and_not_full<token>([] { return token(1); });
+}
+
+// req: LS-C2 CSP-4
+TEST(Close, an_empty_channel_that_is_closed_wins_a_select_that_only_polls) {
+  at_capacities([](std::size_t capacity) {
+    auto [out, in] = make<int>(capacity);
+    int v = 0;
+    EXPECT_EQ(weft::select(in >> v, weft::otherwise).index(), 1u);
+    out.close();
+    EXPECT_EQ(weft::select(in >> v, weft::otherwise).index(), 0u);
+  });
+}
+
 // req: LS-C2
 TEST(Close, what_is_buffered_is_received_after_the_close_and_then_nothing) {
   for (const std::size_t capacity : {std::size_t{3}, std::size_t{4}, no_limit}) {
@@ -375,4 +413,55 @@ TEST(Close, two_peers_that_offer_a_goodbye_and_listen_for_one_both_end) {
   });
 }
 
+// req: CSP-3
+TEST(Close, the_writers_own_close_is_not_the_readers_death) {
+  at_capacities([](std::size_t capacity) {
+    auto [out, in] = make<int>(capacity);
+    out.close();
+    EXPECT_EQ(weft::select(~out, weft::otherwise).index(), 1u);
+    EXPECT_EQ(weft::select(~in, weft::otherwise).index(), 0u);
+    in.close();
+    EXPECT_EQ(weft::select(~out, weft::otherwise).index(), 0u);
+  });
+}
+
+// A select that could not send looks at the channel once more when it leaves it.
+// req: LS-C1 LS-C2
+TEST(Close, what_a_reader_dropped_by_its_close_stays_dropped_whoever_comes_later) {
+  for (const std::size_t capacity : {1, 2, 3}) {
+    auto [out, in] = make<int>(capacity);
+    auto other = in;
+    auto [full_out, full_in] = make<int>(0);
+    for (std::size_t i = 0; i < capacity; ++i) EXPECT_TRUE(out.send(1));
+    in.close();
+    EXPECT_FALSE(weft::select(out << 2, full_out << 2, weft::otherwise).ok());
+    EXPECT_EQ(weft::prialt(full_out << 2, out << 2, weft::otherwise).index(), 1u);
+    EXPECT_EQ(other.try_recv(), std::nullopt);
+    EXPECT_EQ(other.recv(), std::nullopt);
+  }
+}
+
+// req: CSP-4
+TEST(Close, the_handler_of_a_send_that_finds_it_closed_is_not_called) {
+  at_capacities([](std::size_t capacity) {
+    auto [out, in] = make<int>(capacity);
+    out.close();
+    bool called = false;
+    EXPECT_FALSE(weft::select(out.on_send(1, [&] { called = true; })).ok());
+    EXPECT_FALSE(called);
+  });
+}
+
+// req: CSP-4 LS-C2
+TEST(Close, an_arm_that_is_used_again_is_told_of_the_close_and_not_of_the_last_value) {
+  auto [out, in] = make<token>(1);
+  bool had_value = false;
+  auto arm = in.on_recv([&](std::optional<token> v) { had_value = v.has_value(); });
+  EXPECT_TRUE(out.send(token(1)));
+  EXPECT_TRUE(weft::select(arm).ok());
+  EXPECT_TRUE(had_value);
+  out.close();
+  EXPECT_FALSE(weft::select(arm).ok());
+  EXPECT_FALSE(had_value);
+}
 }  // namespace

@@ -1,5 +1,8 @@
 // What may travel: anything that moves, also when its move throws; and the kinds of channels it travels through.
+#include <algorithm>
 #include <array>
+#include <cstdint>
+#include <new>
 #include <thread>
 
 #include "base/check.hpp"
@@ -219,6 +222,41 @@ TEST(Kinds, an_unlimited_channel_takes_all_and_gives_it_back_in_order) {
   EXPECT_EQ(token::alive.load(), before);
 }
 
+// Counts objects, those that were moved from as well.
+struct counted {
+  explicit counted(int v) : value(v) { ++objects; }
+  counted(counted&& other) noexcept : value(other.value) { ++objects; }
+  counted& operator=(counted&& other) noexcept = default;
+  ~counted() { --objects; }
+  int value;
+  static inline base::atomic<int> objects{0};
+};
+
+// req: CC-7
+TEST(Kinds, every_object_that_a_channel_makes_ends) {
+  const auto use = [](weft::channel_ends<counted> ends, int sent, int received) {
+    for (int i = 0; i < sent; ++i) EXPECT_TRUE(ends.out.send(counted(i)));
+    for (int i = 0; i < received; ++i) EXPECT_TRUE(ends.in.recv());
+  };
+  for (const int received : {0, 1, 3}) {
+    use(weft::make_channel<counted>(4), 3, received);
+    EXPECT_EQ(counted::objects.load(), 0) << "bounded, " << received << " received";
+    use(weft::make_channel<counted>(weft::unlimited), 3, received);
+    EXPECT_EQ(counted::objects.load(), 0) << "unlimited, " << received << " received";
+    use(weft::make_channel<counted>(weft::conflated), 3, std::min(received, 1));
+    EXPECT_EQ(counted::objects.load(), 0) << "conflated, " << received << " received";
+  }
+}
+
+// Capacity and size are each possible; their product is zero in 64 bits.
+// req: CC-7
+TEST(Kinds, a_buffer_larger_than_any_memory_is_refused) {
+  struct huge {
+    std::byte bytes[std::size_t{1} << 24];
+  };
+  EXPECT_THROW((void)weft::make_channel<huge>(std::size_t{1} << 40), std::bad_alloc);
+}
+
 // ---- moves that throw ------------------------------------------------------------------------------------------------
 
 // Throws in a move while it has throws left; a move that throws leaves both as they were.
@@ -301,6 +339,64 @@ TEST(ThrowingMove, a_receive_from_a_waiting_sender_that_throws_leaves_the_value_
     }
   });
   EXPECT_EQ(jumpy::alive.load(), 0);
+}
+
+// What a sender does that waits with a value whose first move throws.
+enum class way : std::uint8_t { plain, timed, selected };
+
+bool send_by(way w, const weft::writer<jumpy>& out) {
+  jumpy mine(1, 1);
+  switch (w) {
+    case way::plain: return static_cast<bool>(out.send(std::move(mine)));
+    case way::timed: return static_cast<bool>(out.send_for(std::move(mine), 1h));
+    case way::selected: return weft::select(out << std::move(mine)).ok();
+  }
+  return false;
+}
+
+// A sender waits, a receive meets or causes the move that throws, and `then(out, in)` comes before the sender, which is on the same
+// worker, offers its value again. Returns what the sender was told.
+template <class Then>
+bool offers_again(way w, std::size_t capacity, Then then) {
+  auto [out, in] = make<jumpy>(capacity);
+  for (std::size_t i = 0; i < capacity; ++i) EXPECT_TRUE(out.send(jumpy(0, 0)));
+  auto sender = weft::spawn([&out = out, w] { return send_by(w, out); });
+  until_senders_wait(out);
+  if (capacity == 0)
+    EXPECT_THROW((void)in.recv(), std::runtime_error);
+  else
+    EXPECT_EQ(in.recv()->value(), 0);
+  then(out, in);
+  return sender.join();
+}
+
+template <class Test>
+void on_one_worker_each_way(Test test) {
+  support::watchdog guard(60s);
+  watched_runtime rt(1);
+  rt->run([&] {
+    for (const std::size_t capacity : {0, 1})
+      for (const way w : {way::plain, way::timed, way::selected}) test(w, capacity);
+  });
+  EXPECT_EQ(jumpy::alive.load(), 0);
+}
+
+// It waited before the close, and so it is received (LS-C2).
+// req: CC-7 LS-C1 LS-C2
+TEST(ThrowingMove, a_sender_that_offers_again_after_the_close_is_still_received) {
+  on_one_worker_each_way([](way w, std::size_t capacity) {
+    EXPECT_TRUE(offers_again(w, capacity, [](auto& out, auto& in) {
+      out.close();
+      EXPECT_EQ(in.recv()->value(), 1);
+    }));
+  });
+}
+
+// req: CC-7 LS-C1
+TEST(ThrowingMove, a_sender_that_offers_again_after_the_reader_has_gone_keeps_its_value) {
+  on_one_worker_each_way([](way w, std::size_t capacity) {
+    EXPECT_FALSE(offers_again(w, capacity, [](auto&, auto& in) { in.close(); }));
+  });
 }
 
 // The receiver makes room and the waiting sender's value cannot be moved into it: that sender meets the exception, and the

@@ -11,6 +11,7 @@
 
 #include "base/atomic.hpp"
 #include "base/lock.hpp"
+#include "support/parked.hpp"
 #include "support/process.hpp"
 #include "support/until.hpp"
 #include "support/watchdog.hpp"
@@ -119,6 +120,22 @@ TEST(Oneshot, recv_gives_up_in_time_and_can_wait_again) {
   EXPECT_EQ(in.recv_for(1h), 5);
 }
 
+// req: BZ-13 BZ-11
+TEST(Oneshot, a_recv_with_a_time_limit_that_waits_gets_the_value_or_throws_the_error) {
+  support::watchdog guard(60s);
+  watched_runtime rt(2);
+  auto [out, in] = weft::make_oneshot<int>();
+  auto gets = rt->spawn([&in = in] { EXPECT_EQ(in.recv_for(1h), 5); });
+  support::until([&] { return support::parked_tasks(rt.core()) == 1; });
+  EXPECT_TRUE(out.send(5));
+  gets.join();
+  auto [broken_out, broken_in] = weft::make_oneshot<int>();
+  auto throws = rt->spawn([&in = broken_in] { EXPECT_THROW((void)in.recv_for(1h), std::runtime_error); });
+  support::until([&] { return support::parked_tasks(rt.core()) == 1; });
+  broken_out.close(std::make_exception_ptr(std::runtime_error("broken")));
+  throws.join();
+}
+
 // A cancelled reader has taken nothing: the value is there for its handle's next user.
 // req: BZ-13
 TEST(Oneshot, a_cancelled_recv_takes_nothing) {
@@ -172,6 +189,17 @@ TEST(Oneshot, a_used_up_or_empty_handle_says_so) {
   EXPECT_THROW((void)in.recv(), weft::usage_error);
   EXPECT_THROW((void)in.try_recv(), weft::usage_error);
   EXPECT_THROW((void)in.recv_for(1ms), weft::usage_error);
+  EXPECT_THROW((void)in.recv_until(std::chrono::steady_clock::now()), weft::usage_error);
+}
+
+// The variable that an arm assigns to may hold what came before.
+// req: BZ-13 CSP-4
+TEST(Oneshot, the_end_empties_the_optional_of_an_arm) {
+  auto [out, in] = weft::make_oneshot<int>();
+  std::optional<int> got = 1;
+  out.reset();
+  EXPECT_FALSE(weft::select(in >> got).ok());
+  EXPECT_EQ(got, std::nullopt);
 }
 
 }  // namespace

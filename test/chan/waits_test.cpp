@@ -78,6 +78,92 @@ TEST(TimeLimit, for_ever_is_a_time_limit_too) {
   outside.join();
 }
 
+// Runs `wait` in a task, and then on a thread outside; each time `meanwhile` runs here.
+template <class Wait, class Meanwhile>
+void beside(Wait wait, Meanwhile meanwhile) {
+  {
+    watched_runtime rt(2);
+    auto task = rt->spawn(wait);
+    meanwhile();
+    task.join();
+  }
+  std::thread outside(wait);
+  meanwhile();
+  outside.join();
+}
+
+template <class T, class Make>
+void sends_that_wait_are_served(Make value) {
+  for (const std::size_t capacity : {0, 1, 3}) {
+    auto [out, in] = make<T>(capacity);
+    for (std::size_t i = 0; i < capacity; ++i) EXPECT_TRUE(out.send(value()));
+    beside([&out = out, &value] { EXPECT_EQ(out.send_for(value(), 1h).status(), send_status::sent); },
+           [&in = in] {
+             until_senders_wait(in);
+             EXPECT_TRUE(in.recv());
+           });
+    EXPECT_EQ(in.size(), capacity);
+  }
+}
+
+// req: BZ-11 LS-C1
+TEST(TimeLimit, a_send_that_has_to_wait_is_sent_when_somebody_receives) {
+  support::watchdog guard(60s);
+  sends_that_wait_are_served<int>([] { return 1; });
+  sends_that_wait_are_served<token>([] { return token(1); });
+}
+
+// req: BZ-11 LS-C1
+TEST(TimeLimit, a_send_that_waits_when_the_reader_goes_is_closed_and_keeps_its_value) {
+  support::watchdog guard(60s);
+  for (const std::size_t capacity : {0, 1, 3}) {
+    auto [out, in] = make<token>(capacity);
+    for (std::size_t i = 0; i < capacity; ++i) EXPECT_TRUE(out.send(token(0)));
+    const auto wait = [&out = out] {
+      token mine(1);
+      EXPECT_EQ(out.send_for(std::move(mine), 1h).status(), send_status::closed);
+      EXPECT_TRUE(mine.is_there());
+    };
+    watched_runtime rt(2);
+    auto task = rt->spawn(wait);
+    std::thread outside(wait);
+    until_senders_wait(out, 2);
+    in.reset();
+    task.join();
+    outside.join();
+  }
+}
+
+// req: BZ-11
+TEST(TimeLimit, a_receive_that_has_to_wait_gets_what_is_sent) {
+  support::watchdog guard(60s);
+  for (const std::size_t capacity : {std::size_t{0}, std::size_t{1}, std::size_t{3}, no_limit}) {
+    auto [out, in] = make<int>(capacity);
+    beside([&in = in] { EXPECT_EQ(in.recv_for(1h), 7); },
+           [&out = out] {
+             until_receivers_wait(out);
+             EXPECT_TRUE(out.send(7));
+           });
+    EXPECT_TRUE(nobody_waits(in));
+  }
+}
+
+// req: BZ-11 CC-12
+TEST(TimeLimit, a_receive_with_a_time_limit_throws_what_the_channel_was_closed_with) {
+  support::watchdog guard(60s);
+  for (const std::size_t capacity : {std::size_t{0}, std::size_t{1}, std::size_t{3}, no_limit}) {
+    auto [out, in] = make<int>(capacity);
+    watched_runtime rt(2);
+    auto task = rt->spawn([&in = in] { EXPECT_EQ(text_thrown_by([&] { (void)in.recv_for(1h); }), "broken"); });
+    std::thread outside([&in = in] { EXPECT_EQ(text_thrown_by([&] { (void)in.recv_for(1h); }), "broken"); });
+    until_receivers_wait(in, 2);
+    out.close(error("broken"));
+    task.join();
+    outside.join();
+    EXPECT_EQ(text_thrown_by([&] { (void)in.recv_until(clock::now() - 1h); }), "broken");
+  }
+}
+
 // Both ends give up and try again at the worst moments; what one was told was sent, the other got.
 void time_limits_lose_nothing(std::size_t capacity, const std::function<void(std::function<void()>)>& start,
                               const std::function<void()>& join_all) {
@@ -224,38 +310,45 @@ TEST(Cancel, an_operation_that_could_complete_at_once_is_a_cancellation_point_an
 
 // req: LS-P3
 TEST(Cancel, a_shield_defers_it) {
+  support::watchdog guard(60s);
   watched_runtime rt(2);
-  auto [out, in] = weft::make_channel<int>(0);
-  auto task = rt->spawn([&] {
-    const weft::this_task::shield s;
-    return in.recv();
+  at_capacities([&](std::size_t capacity) {
+    auto [out, in] = make<int>(capacity);
+    auto task = rt->spawn([&in = in] {
+      const weft::this_task::shield s;
+      return in.recv();
+    });
+    until_receivers_wait(in);
+    task.cancel();
+    EXPECT_EQ(in.statistics().waiting_receivers, 1u);
+    EXPECT_TRUE(out.send(4));
+    EXPECT_EQ(task.join(), 4);
   });
-  until_receivers_wait(in);
-  task.cancel();
-  EXPECT_EQ(in.statistics().waiting_receivers, 1u);
-  EXPECT_TRUE(out.send(4));
-  EXPECT_EQ(task.join(), 4);
 }
 
 // A destructor that says goodbye over a channel while its task unwinds.
 // req: LS-P3
 TEST(Cancel, operations_during_unwinding_act_as_shielded) {
+  support::watchdog guard(60s);
   watched_runtime rt(2);
-  auto [out, in] = weft::make_channel<int>(0);
   auto [never_out, never_in] = weft::make_channel<int>(0);
   struct goodbye {
     weft::writer<int>& to;
     ~goodbye() { EXPECT_TRUE(to.send(1)); }
   };
-  auto task = rt->spawn([&] {
-    const goodbye g{out};
-    (void)never_in.recv();
-  });
-  until_receivers_wait(never_in);
-  task.cancel();
-  until_senders_wait(out);
-  EXPECT_EQ(in.recv(), 1);
-  EXPECT_THROW(task.join(), weft::task_cancelled);
+  for (const std::size_t capacity : {0, 1, 3}) {
+    auto [out, in] = make<int>(capacity);
+    for (std::size_t i = 0; i < capacity; ++i) EXPECT_TRUE(out.send(1));
+    auto task = rt->spawn([&out = out, &never_in = never_in] {
+      const goodbye g{out};
+      (void)never_in.recv();
+    });
+    until_receivers_wait(never_in);
+    task.cancel();
+    until_senders_wait(out);
+    for (std::size_t i = 0; i < capacity + 1; ++i) EXPECT_EQ(in.recv(), 1);
+    EXPECT_THROW(task.join(), weft::task_cancelled);
+  }
 }
 
 // Cancels come while exchanges are made: each either happened on both sides or on none.

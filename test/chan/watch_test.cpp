@@ -9,6 +9,7 @@
 
 #include <weft/weft.hpp>
 
+#include "support/parked.hpp"
 #include "support/process.hpp"
 #include "support/until.hpp"
 #include "support/watchdog.hpp"
@@ -193,4 +194,28 @@ TEST(Watch, a_writer_can_wait_until_nobody_watches) {
   });
 }
 
+// req: BZ-13 BZ-11
+TEST(Watch, a_recv_with_a_time_limit_gives_up_in_time_or_gets_the_value_or_throws_the_error) {
+  support::watchdog guard(60s);
+  watched_runtime rt(2);
+  auto [out, in] = weft::make_watch(0);
+  EXPECT_EQ(in.recv_for(1ms), std::nullopt);
+  auto gets = rt->spawn([&in = in] { EXPECT_EQ(in.recv_for(1h), 5); });
+  support::until([&] { return support::parked_tasks(rt.core()) == 1; });
+  EXPECT_TRUE(out.send(5));
+  gets.join();
+  auto throws = rt->spawn([&in = in] { EXPECT_THROW((void)in.recv_for(1h), std::runtime_error); });
+  support::until([&] { return support::parked_tasks(rt.core()) == 1; });
+  out.close(std::make_exception_ptr(std::runtime_error("broken")));
+  throws.join();
+}
+
+// req: BZ-13
+TEST(Watch, an_error_that_comes_after_the_end_changes_nothing) {
+  auto [out, in] = weft::make_watch(0);
+  out.close();
+  out.close(std::make_exception_ptr(std::runtime_error("too late")));
+  EXPECT_EQ(in.recv(), std::nullopt);
+  EXPECT_EQ(in.close_error(), nullptr);
+}
 }  // namespace

@@ -212,6 +212,19 @@ TEST(JoinSettled, tells_of_each_how_it_ended_and_lets_all_come_to_their_end) {
   });
 }
 
+// req: W-3
+TEST(JoinSettled, one_that_is_cancelled_has_not_settled) {
+  at_worker_counts_in_a_task([] {
+    EXPECT_THROW((void)weft::join_settled([] { return 1; },
+                                          [] {
+                                            weft::this_task::ref().cancel();
+                                            weft::this_task::check();
+                                            return 2;
+                                          }),
+                 weft::task_cancelled);
+  });
+}
+
 // ---- race ------------------------------------------------------------------------------------------------------------
 
 // req: W-3

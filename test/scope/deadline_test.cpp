@@ -8,6 +8,7 @@
 
 #include <weft/weft.hpp>
 
+#include "sched/scheduler.hpp"
 #include "support/parked.hpp"
 #include "support/process.hpp"
 #include "support/until.hpp"
@@ -246,6 +247,32 @@ TEST(Timeout, also_waits_for_children_and_says_if_they_were_cut_short) {
       EXPECT_TRUE(weft::with_timeout(1h, [&](weft::scope& s) { s.spawn([&] { ++ended; }); }));
       EXPECT_EQ(ended.load(), 2);
     });
+  });
+}
+
+// req: W-3
+TEST(Timeout, a_body_that_returns_in_spite_of_it_and_has_no_children_was_not_cut_short) {
+  support::watchdog guard(60s);
+  watched_runtime rt(1);
+  rt->run([] {
+    EXPECT_EQ(weft::with_timeout(0s,
+                                 [](weft::scope& s) {
+                                   EXPECT_TRUE(s.is_cancelled());
+                                   return 1;
+                                 }),
+              1);
+  });
+}
+
+// req: W-3
+TEST(ScopeDeadline, one_that_is_set_after_the_end_leaves_no_timer_behind) {
+  support::watchdog guard(60s);
+  watched_runtime rt(1);
+  rt->run([&] {
+    std::optional<weft::scope_ref> later;
+    weft::with_scope([&](weft::scope& s) { later.emplace(s.ref()); });
+    later->cancel_after(1h);
+    EXPECT_EQ(weft::sched::this_worker()->timers().next_deadline(), base::never_ns);
   });
 }
 

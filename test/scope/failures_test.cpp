@@ -199,6 +199,39 @@ TEST(ScopeFailure, a_child_that_is_cancelled_alone_disturbs_nobody) {
 }
 
 // req: W-3
+TEST(ScopeFailure, a_body_that_lets_out_that_its_child_was_cancelled_alone_has_failed) {
+  support::watchdog guard(60s);
+  watched_runtime rt(2);
+  rt->run([] {
+    EXPECT_THROW(weft::with_scope([](weft::scope& s) {
+                   auto c = s.spawn([] { wait_for_ever(); });
+                   c.cancel();
+                   c.join();
+                 }),
+                 weft::task_cancelled);
+  });
+}
+
+// Shielded, so that it meets the sibling's end and not its own cancellation.
+// req: W-3
+TEST(ScopeFailure, a_child_that_finds_its_sibling_cancelled_because_the_scope_was_has_not_failed) {
+  support::watchdog guard(60s);
+  watched_runtime rt(2);
+  rt->run([] {
+    EXPECT_THROW(weft::with_scope([](weft::scope& s) {
+                   auto waits = s.spawn([] { wait_for_ever(); });
+                   s.spawn([waits = std::move(waits)]() mutable {
+                     const weft::this_task::shield shield;
+                     waits.join();
+                   });
+                   s.cancel();
+                   weft::this_task::check();
+                 }),
+                 weft::scope_cancelled);
+  });
+}
+
+// req: W-3
 TEST(ScopeFailure, a_body_that_finds_a_child_cancelled_because_the_scope_was_is_cut_short_and_has_no_value) {
   support::watchdog guard(60s);
   at_worker_counts([](std::size_t workers) {
@@ -339,6 +372,24 @@ TEST(ScopeCollect, all_failures_come_out_together_and_none_disturbs_the_rest) {
       EXPECT_EQ(went_on.load(), 30);
       EXPECT_EQ(weft::with_scope({.failures = weft::failures::collect}, [](weft::scope&) { return 1; }), 1);
     });
+  });
+}
+
+// req: W-3
+TEST(ScopeCollect, one_failure_is_told_as_one_task) {
+  weft::run({.workers = 1}, [] {
+    try {
+      weft::with_scope({.failures = weft::failures::collect},
+                       [](weft::scope& s) { s.spawn([] { throw failure("alone"); }); });
+      ADD_FAILURE() << "nothing was thrown";
+    } catch (const weft::scope_failures& all) {
+      EXPECT_STREQ(all.what(), "weft: 1 task of a scope failed; the first: alone");
+    }
+    try {
+      throw weft::scope_failures({std::make_exception_ptr(1)});
+    } catch (const weft::scope_failures& all) {
+      EXPECT_STREQ(all.what(), "weft: 1 task of a scope failed; the first: something that is no std::exception");
+    }
   });
 }
 

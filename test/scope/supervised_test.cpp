@@ -103,6 +103,24 @@ TEST(Supervised, the_pauses_grow_up_to_the_longest) {
   });
 }
 
+// req: W-3
+TEST(Supervised, the_pauses_never_shrink) {
+  support::watchdog guard(60s);
+  watched_runtime rt(1);
+  rt->run([] {
+    std::vector<clock::time_point> starts;
+    EXPECT_THROW(weft::with_scope([&](weft::scope& s) {
+                   s.supervise({.most = 3, .pause = 3ms, .growth = 0}, [&] {
+                     starts.push_back(clock::now());
+                     throw failure("again");
+                   });
+                 }),
+                 failure);
+    ASSERT_EQ(starts.size(), 4u);
+    for (std::size_t i = 0; i < 3; ++i) EXPECT_GE(starts[i + 1] - starts[i], 3ms) << i;
+  });
+}
+
 // A second pause of a quarter of an hour, if nothing limited it.
 // req: W-3
 TEST(Supervised, no_pause_is_longer_than_the_longest) {

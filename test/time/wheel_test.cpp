@@ -97,6 +97,18 @@ TEST(Wheel, each_timer_fires_at_its_time_or_at_most_a_tick_later_whatever_its_di
 }
 
 // req: BZ-11
+TEST(Wheel, one_that_was_removed_is_not_the_next_deadline_when_another_comes) {
+  wheel w;
+  const time_ns start = base::now() + 60'000'000'000;
+  sleeper leaves, stays;
+  leaves.park(w, start);
+  leaves.leave(w);
+  stays.park(w, start + 3'600'000'000'000);
+  EXPECT_GT(w.next_deadline(), start + one_tick);
+  stays.leave(w);
+}
+
+// req: BZ-11
 TEST(Wheel, fires_at_most_so_many_at_a_time_and_keeps_the_rest_due) {
   on_a_worker([](sched::worker& here) {
     std::mt19937_64 random(3);

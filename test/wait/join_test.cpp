@@ -286,4 +286,33 @@ TEST(Join, a_join_given_up_by_cancellation_keeps_the_handle) {
   h.join();
 }
 
+// req: CC-6 CC-10
+TEST(Join, it_is_a_cancellation_point_even_if_the_task_has_ended) {
+  support::watchdog guard(60s);
+  watched_runtime rt(1);
+  auto h = rt->spawn([] {
+    auto child = weft::spawn([] { return 8; });
+    child.wait();
+    weft::this_task::ref().cancel();
+    EXPECT_THROW(child.wait(), weft::cancelled);
+    EXPECT_THROW((void)child.join(), weft::cancelled);
+    EXPECT_EQ(child.try_join(), 8);
+  });
+  h.join();
+}
+
+// req: CC-6 BZ-6
+TEST(Join, one_who_joins_what_has_ended_again_and_again_still_gives_way) {
+  support::watchdog guard(60s);
+  watched_runtime rt(1);
+  rt->run([] {
+    auto ended = weft::spawn([] {});
+    ended.wait();
+    base::atomic<bool> ran{false};
+    auto other = weft::spawn([&] { ran = true; });
+    while (!ran.load()) ended.wait();
+    other.join();
+    ended.join();
+  });
+}
 }  // namespace

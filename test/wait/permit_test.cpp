@@ -252,4 +252,19 @@ TEST(Permit, a_cancellation_that_follows_does_not_swallow_it) {
   });
 }
 
+// req: CC-5 BZ-6
+TEST(Permit, one_who_always_has_a_permit_still_gives_way) {
+  support::watchdog guard(60s);
+  watched_runtime rt(1);
+  rt->run([] {
+    const base::atomic<bool> closed{true};
+    base::atomic<bool> ran{false};
+    auto other = weft::spawn([&] { ran = true; });
+    while (!ran.load()) {
+      weft::unpark(weft::this_task::ref());
+      weft::park_if(closed, true);
+    }
+    other.join();
+  });
+}
 }  // namespace

@@ -685,6 +685,61 @@ TEST(Select, a_select_is_always_a_cancellation_point) {
   EXPECT_NO_THROW(task.join());
 }
 
+// Cancelled while it waits: shielded, or in a destructor that runs because an exception is on its way.
+// req: CC-10 LS-P3
+TEST(Select, one_that_waits_shielded_or_while_its_task_unwinds_is_not_cancelled) {
+  support::watchdog guard(60s);
+  at_worker_counts([](std::size_t workers) {
+    watched_runtime rt(workers);
+    auto [out, in] = weft::make_channel<int>(0);
+    auto [other_out, other_in] = weft::make_channel<int>(0);
+    base::atomic<int> sum{0};
+    struct selects_at_its_end {
+      weft::reader<int>&in, &other;
+      base::atomic<int>& sum;
+      ~selects_at_its_end() {
+        int v = 0;
+        EXPECT_TRUE(alt(in >> v, other >> v).ok());
+        sum += v;
+      }
+    };
+    auto shielded = rt->spawn([&, &in = in, &other = other_in] {
+      const weft::this_task::shield shield;
+      const selects_at_its_end now{in, other, sum};
+    });
+    auto unwinds = rt->spawn([&, &in = in, &other = other_in] {
+      try {
+        const selects_at_its_end now{in, other, sum};
+        throw 1;
+      } catch (int) {}
+    });
+    until_receivers_wait(in, 2);
+    shielded.cancel();
+    unwinds.cancel();
+    EXPECT_TRUE(out.send(1));
+    EXPECT_TRUE(other_out.send(2));
+    shielded.join();
+    unwinds.join();
+    EXPECT_EQ(sum.load(), 3);
+  });
+}
+
+// req: CSP-4 BZ-6
+TEST(Select, one_that_is_always_ready_still_gives_way) {
+  support::watchdog guard(60s);
+  watched_runtime rt(1);
+  rt->run([] {
+    weft::event e;
+    e.set();
+    for (const bool in_order : {false, true}) {
+      base::atomic<bool> ran{false};
+      auto other = weft::spawn([&] { ran = true; });
+      while (!ran.load()) EXPECT_TRUE(in_order ? prialt(e.on_set()).ok() : alt(e.on_set()).ok());
+      other.join();
+    }
+  });
+}
+
 // An element whose move suspends: the select goes on wherever that has taken it.
 struct moves_slowly {
   explicit moves_slowly(int n) : number(n) {}
