@@ -99,7 +99,7 @@ class broadcast_reader : public detail::news_reader<broadcast_reader<T>, T> {
  private:
   using base::base;
   friend base;
-  friend class arrival_arm<broadcast_reader>;
+  friend class detail::arrival_arm<broadcast_reader>;
   friend class broadcast_writer<T>;
   friend broadcast_ends<T> make_broadcast<T>(std::size_t);
 

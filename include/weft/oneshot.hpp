@@ -79,7 +79,7 @@ class oneshot_reader : public detail::news_reader<oneshot_reader<T>, T> {
  private:
   using base::base;
   friend base;
-  friend class arrival_arm<oneshot_reader>;
+  friend class detail::arrival_arm<oneshot_reader>;
   friend oneshot_ends<T> make_oneshot<T>();
 
   [[nodiscard]] chan::news* source() const noexcept { return this->news_or_null(); }

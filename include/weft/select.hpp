@@ -6,12 +6,11 @@
 //
 //   weft::select(in.on_recv([](int got) { … }), limit.on_expire([] { … }));
 //
-// prialt prefers earlier arms, alt and select are fair: of n arms one that stays ready wins every n-th time or more often. What must not
-// wait for its turn, such as an order to stop, stands first in a prialt. An arm of an empty handle is disabled. The handles and
-// variables an arm names must outlive it. Cancellation points, always.
-//
-// One name alone in parentheses would declare a variable of that name: for a single timer or list of arms write
-// `weft::alt{arms};`, or use what it returns.
+// prialt prefers earlier arms. select is fair, and alt is another name for it: of the arms that are ready each has the same chance,
+// wherever it stands and however many others there are. That is a bound in expectation: one that stays ready among at most k
+// wins every k-th time on average, and may by chance have to wait longer. What must not wait for its turn, such as an order to
+// stop, stands first in a prialt. An arm of an empty handle is disabled. The handles and variables an arm names must outlive it.
+// Cancellation points, always.
 #pragma once
 
 #include <algorithm>
@@ -31,15 +30,19 @@
 
 namespace weft::inline v1 {
 
+namespace detail {
+
 // What became of an arm that was tried alone. unknown: it must be prepared, and looked at with its lock.
 enum class tried : std::uint8_t { disabled, not_ready, won, unknown };
 [[nodiscard]] constexpr tried won_if(bool ready) noexcept { return ready ? tried::won : tried::not_ready; }
+
+}  // namespace detail
 
 // What an arm is: something to wait for, and what to do when it has won.
 class select_arm {
  public:
   // Before anything is prepared: completes if it is ready.
-  [[nodiscard]] virtual tried try_at_once() { return tried::unknown; }
+  [[nodiscard]] virtual detail::tried try_at_once() { return detail::tried::unknown; }
   // Called once before each wait; `what` is nullptr if the arm is disabled.
   [[nodiscard]] virtual waits::arm prepare() = 0;
   // This one wins when no other is ready (`otherwise`).
@@ -67,6 +70,8 @@ class selected {
   bool ok_;
 };
 
+namespace detail {
+
 // The arm that wins when no other is ready: the select then does not wait.
 class otherwise_arm final : public select_arm {
  public:
@@ -79,7 +84,10 @@ class otherwise_arm final : public select_arm {
     f();
   }
 };
-inline otherwise_arm otherwise;
+
+}  // namespace detail
+
+inline detail::otherwise_arm otherwise;
 
 namespace detail {
 
@@ -110,32 +118,68 @@ class first_look {
   std::size_t winner_ = waits::nothing_ready;
 };
 
-// The arms of one select.
-template <class... Arms>
+// The arms of one call, at most look_order::most_packed.
+template <class First, class... Others>
 class arm_pack {
  public:
-  explicit arm_pack(Arms&... arms) noexcept : arms_(arms...) {}
+  explicit arm_pack(First& first, Others&... others) noexcept
+      : arms_{std::addressof(first), std::addressof(others)...} {}
 
+  template <waits::preference P>
   [[nodiscard]] std::size_t short_look(waits::glance look) {
-    return look_around(look, std::index_sequence_for<Arms...>());
+    first_look seen(look.how_far);
+    const auto ends_it = [&](std::size_t i, auto& a) { return seen.is_over(i, a.try_at_once()); };
+    if constexpr (P == waits::preference::in_order)
+      each_until(ends_it);
+    else
+      (void)waits::look_order(look.order).find(size, [&](std::size_t i) {
+        return at(i, [&](auto& a) { return ends_it(i, a); });
+      });
+    return seen.winner();
   }
   [[gnu::noinline]] std::size_t long_look(waits::preference p, waits::glance look, std::source_location where) {
-    const bool or_nothing = std::apply([](auto&... a) { return (a.wins_otherwise() || ...); }, arms_);
-    const std::array<waits::arm, sizeof...(Arms)> prepared =
-        std::apply([](auto&... a) { return std::array<waits::arm, sizeof...(Arms)>{a.prepare()...}; }, arms_);
-    return waits::select_with_locks(prepared, p, look.start, or_nothing, where);
+    bool or_nothing = false;
+    each_until([&](std::size_t, auto& a) { return or_nothing = a.wins_otherwise(); });
+    const auto prepared = std::apply([](auto*... a) { return std::array<waits::arm, size>{a->prepare()...}; }, arms_);
+    const std::size_t winner = waits::select_with_locks(prepared, p, waits::look_order(look.order), or_nothing, where);
+    return winner == waits::nothing_ready ? otherwise_place() : winner;
+  }
+  [[nodiscard]] bool complete(std::size_t winner) {
+    return at(winner, [](auto& a) { return a.complete(); });
   }
 
  private:
-  template <std::size_t... Index>
-  std::size_t look_around(waits::glance look, std::index_sequence<Index...>) {
-    first_look seen(look.how_far);
-    (void)(((Index >= look.start && seen.is_over(Index, std::get<Index>(arms_).try_at_once())) || ...) ||
-           ((Index < look.start && seen.is_over(Index, std::get<Index>(arms_).try_at_once())) || ...));
-    return seen.winner();
+  static constexpr std::size_t size = 1 + sizeof...(Others);
+  // Arms of one type are found by their number, without a branch that depends on what was drawn.
+  static constexpr bool alike = (std::same_as<First, Others> && ...);
+
+  // f(the i-th arm)
+  template <std::size_t I = 0, class F>
+  decltype(auto) at(std::size_t i, F&& f) {
+    if constexpr (alike)
+      return f(*arms_[i]);
+    else if constexpr (I + 1 == size)
+      return f(*std::get<I>(arms_));
+    else
+      return i == I ? f(*std::get<I>(arms_)) : at<I + 1>(i, f);
+  }
+  // f(number, arm) from front to back, until it is true
+  template <class F>
+  void each_until(F&& f) {
+    [&]<std::size_t... I>(std::index_sequence<I...>) {
+      (void)(f(I, *std::get<I>(arms_)) || ...);
+    }(std::make_index_sequence<size>());
+  }
+  [[nodiscard]] std::size_t otherwise_place() {
+    std::size_t place = 0;
+    each_until([&](std::size_t i, auto& a) {
+      place = i;
+      return a.wins_otherwise();
+    });
+    return place;
   }
 
-  std::tuple<Arms&...> arms_;
+  std::conditional_t<alike, std::array<First*, size>, std::tuple<First*, Others*...>> arms_;
 };
 
 template <waits::preference P, class... Arms>
@@ -144,21 +188,9 @@ selected select_among(std::source_location where, Arms&... arms) {
   const waits::glance look = waits::begin_select(sizeof...(Arms), P);
   std::size_t winner = waits::nothing_ready;
   if (look.how_far != waits::reach::nowhere) [[likely]]
-    winner = pack.short_look(look);
+    winner = pack.template short_look<P>(look);
   if (winner == waits::nothing_ready) winner = pack.long_look(P, look, where);
-  std::size_t i = 0, index = 0;
-  bool ok = false;
-  bool told = false;
-  const auto complete = [&](auto& a) {
-    if (!told && (winner == waits::nothing_ready ? a.wins_otherwise() : i == winner)) {
-      told = true;
-      index = i;
-      ok = a.complete();
-    }
-    ++i;
-  };
-  (complete(arms), ...);
-  return {index, ok};
+  return {winner, pack.complete(winner)};
 }
 
 template <class Arm>
@@ -169,28 +201,29 @@ select_arm& as_arm(Arm& a) {
     return a;
 }
 
-inline std::size_t short_look(std::span<select_arm* const> arms, waits::glance look) {
-  first_look seen(look.how_far);
-  for (std::size_t n = 0; n < arms.size(); ++n)
-    if (const std::size_t i = (look.start + n) % arms.size(); seen.is_over(i, arms[i]->try_at_once())) break;
-  return seen.winner();
-}
-
 template <waits::preference P, arm_range Range>
 selected select_in(std::source_location where, Range& arms) {
   std::vector<select_arm*> all;
   all.reserve(std::ranges::size(arms));
   for (auto& a : arms) all.push_back(&as_arm(a));
   const waits::glance look = waits::begin_select(all.size(), P);
-  std::size_t winner = waits::nothing_ready;
+  waits::look_order order(look.order);
+  std::vector<std::uint32_t> long_order;
+  if (P == waits::preference::fair && all.size() > waits::look_order::most_packed) {
+    long_order.resize(all.size());
+    waits::draw_order(long_order);
+    order = waits::look_order(long_order);
+  }
+  first_look seen(look.how_far);
   if (look.how_far != waits::reach::nowhere) [[likely]]
-    winner = short_look(all, look);
+    (void)order.find(all.size(), [&](std::size_t i) { return seen.is_over(i, all[i]->try_at_once()); });
+  std::size_t winner = seen.winner();
   if (winner == waits::nothing_ready) {
     std::vector<waits::arm> table;
     table.reserve(all.size());
     for (select_arm* a : all) table.push_back(a->prepare());
     const auto nothing = std::ranges::find_if(all, &select_arm::wins_otherwise);
-    winner = waits::select_with_locks(table, P, look.start, nothing != all.end(), where);
+    winner = waits::select_with_locks(table, P, order, nothing != all.end(), where);
     if (winner == waits::nothing_ready) winner = static_cast<std::size_t>(nothing - all.begin());
   }
   return {winner, all[winner]->complete()};
@@ -254,15 +287,32 @@ class conditional_arm final : public select_arm {
   bool enabled_;
 };
 
-template <class... Arms>
-concept arms = (sizeof...(Arms) > 0) && ((arm<Arms> && ...) || (sizeof...(Arms) == 1 && (arm_range<Arms> && ...)));
+// A place in a call that was left empty.
+struct no_arm {};
+
+template <class First, class... Others>
+concept arms_of_call = (arm<First> && ((arm<Others> || std::same_as<Others, no_arm>) && ...)) ||
+                       (arm_range<First> && (std::same_as<Others, no_arm> && ...));
 
 template <waits::preference P, class... Arms>
-selected select_call(std::source_location where, Arms&... arms) {
-  if constexpr ((arm_range<Arms> && ...))
+selected select_call(std::source_location where, Arms&&... arms) {
+  if constexpr ((arm_range<Arms> && ...)) {
     return select_in<P>(where, arms...);
-  else
+  } else if constexpr (sizeof...(Arms) <= waits::look_order::most_packed) {
     return select_among<P>(where, arms...);
+  } else {
+    const std::array<select_arm*, sizeof...(Arms)> list{std::addressof(arms)...};
+    return select_in<P>(where, list);
+  }
+}
+
+// Without the places that were left empty, which are the last ones.
+template <waits::preference P, class... Arms, class... Given>
+[[gnu::always_inline]] inline selected select_given(std::source_location where, Given&... given) {
+  constexpr std::size_t n = (std::size_t{!std::same_as<Arms, no_arm>} + ...);
+  return [&]<std::size_t... I>(std::tuple<Given&...> all, std::index_sequence<I...>) {
+    return select_call<P>(where, std::get<I>(all)...);
+  }(std::tie(given...), std::make_index_sequence<n>());
 }
 
 }  // namespace detail
@@ -276,39 +326,29 @@ template <detail::arm Arm>
 template <class F>
   requires std::invocable<F>
 [[nodiscard]] auto on_nothing(F f) {
-  return detail::handled_arm(otherwise_arm(), std::move(f));
+  return detail::handled_arm(detail::otherwise_arm(), std::move(f));
 }
 
-// Each takes arms, or one range of arms (or of pointers to arms), and is the `selected` it ends with. Classes only because a
-// function cannot have a place behind a list of arms.
-template <class... Arms>
-class prialt : public selected {
- public:
-  explicit prialt(Arms&&... arms, std::source_location where = std::source_location::current())
-      : selected(detail::select_call<waits::preference::in_order>(where, arms...)) {}
-};
-template <class... Arms>
-  requires detail::arms<Arms...>
-prialt(Arms&&...) -> prialt<Arms...>;
+// Each takes up to sixteen arms, or one range of arms (or of pointers to arms) of any length. They are functions, and so `select(x);`
+// is a call. The parameters are spelled out because nothing can have a default behind a pack, and the place of the call has one.
+#define WEFT_SELECT(name, preferring)                                                                               \
+  template <class A1, class A2 = detail::no_arm, class A3 = detail::no_arm, class A4 = detail::no_arm,              \
+            class A5 = detail::no_arm, class A6 = detail::no_arm, class A7 = detail::no_arm,                        \
+            class A8 = detail::no_arm, class A9 = detail::no_arm, class A10 = detail::no_arm,                       \
+            class A11 = detail::no_arm, class A12 = detail::no_arm, class A13 = detail::no_arm,                     \
+            class A14 = detail::no_arm, class A15 = detail::no_arm, class A16 = detail::no_arm>                     \
+    requires detail::arms_of_call<A1, A2, A3, A4, A5, A6, A7, A8, A9, A10, A11, A12, A13, A14, A15, A16>            \
+  [[gnu::always_inline]] inline selected name(                                                                      \
+      A1&& a1, A2&& a2 = {}, A3&& a3 = {}, A4&& a4 = {}, A5&& a5 = {}, A6&& a6 = {}, A7&& a7 = {}, A8&& a8 = {},    \
+      A9&& a9 = {}, A10&& a10 = {}, A11&& a11 = {}, A12&& a12 = {}, A13&& a13 = {}, A14&& a14 = {}, A15&& a15 = {}, \
+      A16&& a16 = {}, std::source_location where = std::source_location::current()) {                               \
+    return detail::select_given<preferring, A1, A2, A3, A4, A5, A6, A7, A8, A9, A10, A11, A12, A13, A14, A15, A16>( \
+        where, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14, a15, a16);                              \
+  }
 
-template <class... Arms>
-class alt : public selected {
- public:
-  explicit alt(Arms&&... arms, std::source_location where = std::source_location::current())
-      : selected(detail::select_call<waits::preference::fair>(where, arms...)) {}
-};
-template <class... Arms>
-  requires detail::arms<Arms...>
-alt(Arms&&...) -> alt<Arms...>;
-
-template <class... Arms>
-class select : public selected {
- public:
-  explicit select(Arms&&... arms, std::source_location where = std::source_location::current())
-      : selected(detail::select_call<waits::preference::fair>(where, arms...)) {}
-};
-template <class... Arms>
-  requires detail::arms<Arms...>
-select(Arms&&...) -> select<Arms...>;
+WEFT_SELECT(select, waits::preference::fair)
+WEFT_SELECT(alt, waits::preference::fair)  // the same by its name in CSP
+WEFT_SELECT(prialt, waits::preference::in_order)
+#undef WEFT_SELECT
 
 }  // namespace weft::inline v1

@@ -31,7 +31,7 @@ class WEFT_API permit_operation final : public waits::waitable {
   permit_operation(semaphore_core& s, std::uint64_t permits) noexcept : semaphore_(&s) { entry_.wants = permits; }
 
   bool try_complete() noexcept override;
-  [[nodiscard]] tried try_alone() noexcept { return won_if(try_complete()); }
+  [[nodiscard]] detail::tried try_alone() noexcept { return detail::won_if(try_complete()); }
   void freeze() noexcept override;
   bool publish(waits::node& n) noexcept override;
   void unpublish(waits::node& n) noexcept override;

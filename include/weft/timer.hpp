@@ -39,7 +39,7 @@ class timer final : public select_arm {
     return detail::handled_arm(detail::referring_arm<timer>(*this), std::move(f));
   }
 
-  [[nodiscard]] tried try_at_once() noexcept override { return won_if(operation_.try_complete()); }
+  [[nodiscard]] detail::tried try_at_once() noexcept override { return detail::won_if(operation_.try_complete()); }
   [[nodiscard]] waits::arm prepare() noexcept override { return {&operation_, &operation_.node()}; }
   [[nodiscard]] bool complete() noexcept override { return true; }
 
@@ -77,7 +77,7 @@ class ticker final : public select_arm {
     return detail::handled_arm(detail::referring_arm<ticker>(*this), std::move(f));
   }
 
-  [[nodiscard]] tried try_at_once() noexcept override { return won_if(operation_.try_complete()); }
+  [[nodiscard]] detail::tried try_at_once() noexcept override { return detail::won_if(operation_.try_complete()); }
   [[nodiscard]] waits::arm prepare() noexcept override { return {&operation_, &operation_.node()}; }
   [[nodiscard]] bool complete() noexcept override {
     const auto late = (clock::now().time_since_epoch() - clock::duration(operation_.deadline())) / period_;

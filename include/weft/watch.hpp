@@ -99,7 +99,7 @@ class watch_reader : public detail::news_reader<watch_reader<T>, T> {
  private:
   using base::base;
   friend base;
-  friend class arrival_arm<watch_reader>;
+  friend class detail::arrival_arm<watch_reader>;
   friend class watch_writer<T>;
   friend watch_ends<T> make_watch<T>(T);
 

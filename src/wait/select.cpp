@@ -10,9 +10,11 @@
 // E4. The frame outlives the committer, who reads the list of locks in it: before a woken select returns, every lock has been
 //     taken once more, by it or by the one who woke it, and the committer's last unlock is its last touch. By code: in model/select
 //     the waiter commits for itself.
+// E5. Of the arms that are ready a fair select takes each with the same probability, whichever they are.  test wait/fair_select_*
 //
 // Rejected: a "winner" flag beside the word (a second decision, with a gap between the two); unlocking before the switch (a
 // waker would meet a half-parked waiter).
+#include <array>
 #include <functional>
 #include <memory>
 
@@ -155,30 +157,12 @@ class arm_set {
   bool shares_locks_ = false;  // two arms have the same; more often than not it stays so
 };
 
-// Goes through the arms once, from a starting point on.
-class circle {
- public:
-  circle(std::size_t size, std::size_t start) noexcept : size_(size), start_(start) {}
-  template <class F>
-  [[nodiscard]] std::size_t find(F&& f) const {
-    for (std::size_t i = start_; i < size_; ++i)
-      if (f(i)) return i;
-    for (std::size_t i = 0; i < start_; ++i)
-      if (f(i)) return i;
-    return nothing_ready;
-  }
-
- private:
-  std::size_t size_;
-  std::size_t start_;
-};
-
 class selection {
  public:
-  selection(std::span<const arm> arms, preference p, std::size_t start, bool or_nothing)
+  selection(std::span<const arm> arms, preference p, look_order order, bool or_nothing)
       : arms_(arms),
         set_(arms),
-        order_(arms.size(), start),
+        order_(order),
         preference_(p),
         or_nothing_(or_nothing) {}
 
@@ -191,7 +175,7 @@ class selection {
   [[nodiscard]] step begin(task::parkable& self, bool interruptible) noexcept {
     set_.lock();
     const bool at_one_moment = set_.size() > 1 && (or_nothing_ || preference_ == preference::in_order);
-    winner_ = order_.find([&](std::size_t i) {
+    winner_ = order_.find(arms_.size(), [&](std::size_t i) {
       if (arms_[i].what == nullptr) return false;
       if (at_one_moment) arms_[i].what->freeze();
       return arms_[i].what->try_locked();
@@ -206,8 +190,9 @@ class selection {
     set_.address_nodes(self, state_word::ticket_of(word));
     const bool cancelled = interruptible && (word & state_word::cancel_requested) != 0;
     if (!cancelled)
-      winner_ = order_.find(
-          [&](std::size_t i) { return arms_[i].what != nullptr && !arms_[i].what->publish(*arms_[i].entry); });
+      winner_ = order_.find(arms_.size(), [&](std::size_t i) {
+        return arms_[i].what != nullptr && !arms_[i].what->publish(*arms_[i].entry);
+      });
     if (!cancelled && winner_ == nothing_ready) return step::published;
     set_.unpublish();
     self.word.abort_park();
@@ -249,7 +234,7 @@ class selection {
  private:
   std::span<const arm> arms_;
   arm_set set_;
-  circle order_;
+  look_order order_;
   preference preference_;
   bool or_nothing_;
   bool woke_itself_ = false;
@@ -303,7 +288,8 @@ sched::worker* this_task_worker() noexcept {
   return on != nullptr && on->current() != nullptr ? on : nullptr;
 }
 
-// Somewhere else each time. Mixed well (the finalizer of splitmix64): neighbouring draws must not depend on each other.
+// A number below the limit, another one each time. Mixed well (the finalizer of splitmix64): neighbouring draws must not depend on
+// each other.
 [[gnu::noinline]] std::uint32_t any_below(std::uint32_t limit) noexcept {
   static base::atomic<std::uint32_t> calls{0};
   std::uint64_t mixed = calls.fetch_add(1, base::relaxed) * std::uint64_t{0x9e3779b97f4a7c15};
@@ -314,6 +300,51 @@ sched::worker* this_task_worker() noexcept {
 }
 std::uint32_t any_below(sched::worker* on, std::uint32_t limit) noexcept {
   return on != nullptr ? on->random().below(limit) : any_below(limit);
+}
+
+// ---- the order of a fair select --------------------------------------------------------------------------------------
+//
+// E5 holds because every order of the arms is drawn with the same probability, before any of them is looked at. Whichever are ready,
+// each of these then comes first with the same probability: exchanging two of them in every order maps the orders in which
+// the one comes first onto those in which the other does, one to one. (The draws are uniform up to 24 in 2^32.) The look with
+// locks has the order of the one without: an arm that cannot be tried alone ends the first look, and keeps its place before
+// those behind it.
+//
+// Rejected: a random start, from which one looks around in a circle (an arm behind others that are never ready wins for all
+// of them); a random start and a random direction or stride (the same in weaker form from four arms on: too few orders).
+
+// The orders of up to four arms, as look_order has them: those of n are the first n!, and behind them the other arms keep
+// their places.
+constexpr std::array<std::uint32_t, 5> factorial{1, 1, 2, 6, 24};
+constexpr auto short_orders = [] {
+  std::array<std::uint16_t, 24> orders{static_cast<std::uint16_t>(look_order::front_to_back)};
+  // The n-th arm changes places with each before it, in every order of those, and also stays where it is.
+  for (std::uint32_t n = 2; n <= 4; ++n)
+    for (std::uint32_t k = 1; k < n; ++k)
+      for (std::uint32_t i = 0; i < factorial[n - 1]; ++i) {
+        const std::uint32_t from = orders[i], moved = from >> 4 * (k - 1) & 15, last = n - 1;
+        orders[k * factorial[n - 1] + i] =
+            static_cast<std::uint16_t>(from ^ (moved ^ last) << 4 * (k - 1) ^ (moved ^ last) << 4 * last);
+      }
+  return orders;
+}();
+
+// Up to sixteen arms: each further one takes the place of any before it, which moves to the end, or stays there itself. So
+// the n! equally probable sequences of draws lead to the n! orders, one to one.
+[[gnu::noinline]] std::uint64_t any_longer_order(sched::worker* on, std::size_t arms) noexcept {
+  std::uint64_t order = short_orders[any_below(on, factorial[4])];
+  for (std::uint32_t last = 4; last < arms; ++last) {
+    const std::uint32_t place = any_below(on, last + 1);
+    const std::uint64_t moved = order >> 4 * place & 15;  // zero at its own place, which is empty yet
+    order ^= (moved ^ last) << 4 * place;
+    order |= moved << 4 * last;
+  }
+  return order;
+}
+std::uint64_t any_order(sched::worker* on, std::size_t arms) noexcept {
+  if (arms < factorial.size()) [[likely]]
+    return short_orders[any_below(on, factorial[arms])];
+  return arms <= look_order::most_packed ? any_longer_order(on, arms) : look_order::front_to_back;
 }
 
 // A task whose cancellation is due, or whose budget is spent, goes the long way.
@@ -327,13 +358,22 @@ glance begin_select(std::size_t arms, preference p) noexcept {
   sched::worker* on = this_task_worker();
   const bool undisturbed = is_undisturbed(on);
   // In order, only the first: a later arm might be seen ready after a better one became so.
-  if (p == preference::in_order) return {0, undisturbed ? reach::first : reach::nowhere};
-  return {any_below(on, static_cast<std::uint32_t>(arms)), undisturbed ? reach::everywhere : reach::nowhere};
+  if (p == preference::in_order) return {look_order::front_to_back, undisturbed ? reach::first : reach::nowhere};
+  return {any_order(on, arms), undisturbed ? reach::everywhere : reach::nowhere};
 }
 
-std::size_t select_with_locks(std::span<const arm> arms, preference p, std::size_t start, bool or_nothing,
+void draw_order(std::span<std::uint32_t> all) noexcept {
+  sched::worker* on = this_task_worker();
+  for (std::uint32_t last = 0; last < all.size(); ++last) {
+    const std::uint32_t place = any_below(on, last + 1);
+    all[last] = all[place];
+    all[place] = last;
+  }
+}
+
+std::size_t select_with_locks(std::span<const arm> arms, preference p, look_order order, bool or_nothing,
                               std::source_location where) {
-  selection s(arms, p, start, or_nothing);
+  selection s(arms, p, order, or_nothing);
   if (!s.can_end())
     weft::detail::throw_usage("every arm of this select is disabled and there is no otherwise: it would wait for ever");
   if (s.has_repetition())
@@ -345,7 +385,7 @@ std::size_t select_with_locks(std::span<const arm> arms, preference p, std::size
 std::size_t select_in_order(std::span<const arm> arms, std::source_location where) {
   const glance look = begin_select(arms.size(), preference::in_order);
   if (look.how_far != reach::nowhere && arms[0].what->try_complete()) return 0;
-  return select_with_locks(arms, preference::in_order, 0, false, where);
+  return select_with_locks(arms, preference::in_order, look_order(), false, where);
 }
 
 }  // namespace weft::inline v1::waits

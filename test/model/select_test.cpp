@@ -32,7 +32,7 @@ u64 receive_either(channel& a, channel& b, bool b_first) {
   return s.ok() ? v : 0;
 }
 
-// The same, wherever it starts to look, and whether it tries the others before it takes every lock.
+// The same, in whichever order it looks.
 u64 receive_fairly(channel& a, channel& b) {
   u64 v = 0;
   receive_arm from_a(&a.core, v), from_b(&b.core, v);

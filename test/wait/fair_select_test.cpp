@@ -1,7 +1,9 @@
 // Fair selects: an arm that is ready has its share, whatever kind it is and whatever it takes to see it.
 // ctest: channels
 #include <array>
+#include <cmath>
 #include <functional>
+#include <utility>
 
 #include "chan/channels.hpp"
 
@@ -23,7 +25,7 @@ void expect_half(Other&& other, const std::function<void()>& again = [] {}) {
       int v = 0;
       auto receive = in >> v;
       const std::array<weft::select_arm*, 2> list{&receive, &other};
-      if ((in_list ? alt{list}.index() : alt(receive, other).index()) == 0) continue;
+      if ((in_list ? alt(list).index() : alt(receive, other).index()) == 0) continue;
       ++wins;
       again();
     }
@@ -153,6 +155,123 @@ class slow_arm final : public weft::select_arm {
 // req: CSP-4
 TEST(FairSelect, an_arm_that_can_only_be_seen_with_its_lock_has_its_share) {
   at_both_places([] { expect_half(slow_arm()); });
+}
+
+// ---- equal chances, whichever arms are ready -------------------------------------------------------------------------
+
+// Bit i of `ready`: channel i has a value, now and again after each select of it. Each of these wins as often as any other: the
+// count of wins is binomial, and seven times its standard deviation is exceeded once in 10^11 times.
+template <std::size_t Arms, class Select>
+void expect_equal_shares(unsigned ready, Select select) {
+  SCOPED_TRACE(testing::Message() << Arms << " arms, ready: " << ready);
+  std::array<weft::channel_ends<int>, Arms> all;
+  std::size_t ready_arms = 0;
+  for (std::size_t i = 0; i < Arms; ++i) {
+    all[i] = weft::make_channel<int>(1);
+    if ((ready >> i & 1) == 0) continue;
+    EXPECT_TRUE(all[i].out.send(1));
+    ++ready_arms;
+  }
+  std::array<int, Arms> wins{};
+  constexpr int rounds = 8'000;
+  for (int i = 0; i < rounds; ++i) {
+    const std::size_t won = select(all);
+    ++wins[won];
+    EXPECT_TRUE(all[won].out.send(1));
+  }
+  const double share = 1.0 / static_cast<double>(ready_arms);
+  for (std::size_t i = 0; i < Arms; ++i) {
+    const double expected = (ready >> i & 1) != 0 ? rounds * share : 0;
+    EXPECT_NEAR(wins[i], expected, 7 * std::sqrt(expected * (1 - share))) << "arm " << i;
+  }
+}
+
+// Stands for an arm, but can only be seen ready with its lock.
+template <class Arm>
+class locked_arm final : public weft::select_arm {
+ public:
+  explicit locked_arm(Arm a) : arm_(std::move(a)) {}
+  [[nodiscard]] weft::waits::arm prepare() override { return arm_.prepare(); }
+  [[nodiscard]] bool complete() override { return arm_.complete(); }
+
+ private:
+  Arm arm_;
+};
+
+// In a call with arms of one type, in one with arms of two types, with locks, and in a list.
+template <std::size_t Arms>
+void expect_equal_shares_everywhere(unsigned ready) {
+  const auto with_all = [&]<std::size_t... I>(std::index_sequence<I...>) {
+    int v = 0;
+    {
+      SCOPED_TRACE("arms of one type");
+      expect_equal_shares<Arms>(ready, [&](auto& all) { return weft::select(all[I].in >> v...).index(); });
+    }
+    {
+      SCOPED_TRACE("arms of two types");
+      const auto arm = [&](auto index, auto& all) {
+        if constexpr (index % 2 == 0)
+          return all[index].in >> v;
+        else
+          return weft::when(true, all[index].in >> v);
+      };
+      expect_equal_shares<Arms>(ready, [&](auto& all) {
+        return weft::select(arm(std::integral_constant<std::size_t, I>(), all)...).index();
+      });
+    }
+    {
+      SCOPED_TRACE("with locks");
+      expect_equal_shares<Arms>(ready, [&](auto& all) { return weft::select(locked_arm(all[I].in >> v)...).index(); });
+    }
+    SCOPED_TRACE("one of two with its lock");
+    const auto arm = [&](auto index, auto& all) {
+      if constexpr (index % 2 == 0)
+        return all[index].in >> v;
+      else
+        return locked_arm(all[index].in >> v);
+    };
+    expect_equal_shares<Arms>(
+        ready, [&](auto& all) { return weft::select(arm(std::integral_constant<std::size_t, I>(), all)...).index(); });
+  };
+  with_all(std::make_index_sequence<Arms>());
+}
+
+template <std::size_t Arms>
+void expect_equal_shares_in_a_list(unsigned ready) {
+  expect_equal_shares<Arms>(ready, [](auto& all) {
+    int v = 0;
+    std::vector<weft::receive_arm<int>> arms;
+    for (auto& c : all) arms.push_back(c.in >> v);
+    return weft::select(arms).index();
+  });
+}
+
+// req: CSP-4
+TEST(FairSelect, of_two_to_four_arms_each_that_is_ready_has_the_same_chance) {
+  at_both_places([] {
+    for (unsigned ready = 1; ready < 4; ++ready) expect_equal_shares_everywhere<2>(ready);
+    for (unsigned ready = 1; ready < 8; ++ready) expect_equal_shares_everywhere<3>(ready);
+    for (unsigned ready = 1; ready < 16; ++ready) expect_equal_shares_everywhere<4>(ready);
+  });
+}
+
+// req: CSP-4
+TEST(FairSelect, of_many_arms_each_that_is_ready_has_the_same_chance_whatever_stands_between) {
+  at_both_places([] {
+    for (const unsigned ready : {0x03U, 0x81U, 0x18U, 0x11U, 0x92U, 0xe0U, 0xffU})
+      expect_equal_shares_everywhere<8>(ready);
+    for (const unsigned ready : {0x8001U, 0x0101U, 0xc010U, 0xffffU}) expect_equal_shares_everywhere<16>(ready);
+  });
+}
+
+// req: CSP-4
+TEST(FairSelect, in_a_list_of_any_length_each_that_is_ready_has_the_same_chance) {
+  at_both_places([] {
+    for (const unsigned ready : {0x3U, 0x5U, 0x9U, 0xbU, 0xfU}) expect_equal_shares_in_a_list<4>(ready);
+    for (const unsigned ready : {0x8001U, 0x0103U, 0xffffU}) expect_equal_shares_in_a_list<16>(ready);
+    for (const unsigned ready : {0x10001U, 0x18000U, 0x00103U, 0x1ffffU}) expect_equal_shares_in_a_list<17>(ready);
+    for (const unsigned ready : {0x8001U, 0x80000000U | 0x100U, 0xff00ff00U}) expect_equal_shares_in_a_list<32>(ready);
+  });
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "chan/channels.hpp"
+#include "sched/scheduler.hpp"
 
 namespace {
 
@@ -241,6 +242,75 @@ TEST(Select, arms_may_be_a_list_made_at_run_time) {
       }
       for (auto& c : channels) EXPECT_TRUE(nobody_waits(c.in));
     });
+  });
+}
+
+// req: CSP-4
+TEST(Select, with_one_name_in_its_parentheses_is_a_call) {
+  auto [out, in] = weft::make_channel<int>(3);
+  for (int i = 1; i <= 3; ++i) EXPECT_TRUE(out.send(i));
+  int v = 0;
+  auto arm = in >> v;
+  std::array list{in >> v};
+  weft::select(arm);
+  EXPECT_EQ(v, 1);
+  weft::alt(list);
+  EXPECT_EQ(v, 2);
+  weft::prialt(arm);
+  EXPECT_EQ(v, 3);
+}
+
+// req: CSP-4
+TEST(Select, takes_up_to_sixteen_arms) {
+  auto [out, in] = weft::make_channel<int>(1);
+  EXPECT_TRUE(out.send(1));
+  const weft::reader<int> no;
+  int v = 0;
+  EXPECT_EQ(weft::select(no >> v, no >> v, no >> v, no >> v, no >> v, no >> v, no >> v, no >> v, no >> v, no >> v,
+                         no >> v, no >> v, no >> v, no >> v, no >> v, in >> v)
+                .index(),
+            15u);
+}
+
+// The task parks; `select` is called in the line below `line = __LINE__`.
+template <class Select>
+void expect_place(Select select) {
+  watched_runtime rt(1);
+  auto [out, in] = weft::make_channel<int>();
+  std::uint32_t line = 0;
+  auto task = rt->spawn([&] { select(in, line); });
+  until_receivers_wait(in);
+  std::size_t seen = 0;
+  rt.core().records().walk([&](weft::task::record& t) {
+    if (t.waits_for.load() == nullptr || std::string_view(t.waits_for.load()) != "select") return;
+    ++seen;
+    EXPECT_NE(std::string_view(t.waits_at.load().file_name()).find("select_test.cpp"), std::string_view::npos);
+    EXPECT_EQ(t.waits_at.load().line(), line + 1);
+  });
+  EXPECT_EQ(seen, 1u);
+  EXPECT_TRUE(out.send(1));
+  task.join();
+}
+
+// req: LS-W2
+TEST(Select, the_place_of_the_call_is_known_while_it_waits) {
+  support::watchdog guard(60s);
+  expect_place([](auto& in, auto& line) {
+    int v = 0;
+    line = __LINE__;
+    weft::select(in >> v);
+  });
+  expect_place([](auto& in, auto& line) {
+    auto limit = weft::after(1h);
+    int v = 0;
+    line = __LINE__;
+    weft::alt(in >> v, limit);
+  });
+  expect_place([](auto& in, auto& line) {
+    int v = 0;
+    std::array list{in >> v};
+    line = __LINE__;
+    weft::prialt(list);
   });
 }
 

@@ -131,7 +131,7 @@ class send_arm final : public select_arm {
   send_arm(chan::core* c, T& value) noexcept : operation_(c), referred_(std::addressof(value)) {}
   send_arm(chan::core* c, std::optional<T>&& value) : operation_(c), own_(std::move(value)) {}
 
-  [[nodiscard]] tried try_at_once() override {
+  [[nodiscard]] detail::tried try_at_once() override {
     return operation_.try_at_once([this](chan::core& c) { return chan::try_send(c, aim()); });
   }
   [[nodiscard]] waits::arm prepare() override {
@@ -163,7 +163,7 @@ class receive_arm final : public select_arm {
   receive_arm(chan::core* c, T& to) noexcept : operation_(c), value_(std::addressof(to)) {}
   receive_arm(chan::core* c, std::optional<T>& to) noexcept : operation_(c), maybe_(std::addressof(to)) {}
 
-  [[nodiscard]] tried try_at_once() override {
+  [[nodiscard]] detail::tried try_at_once() override {
     return operation_.try_at_once([this](chan::core& c) { return chan::try_receive(c, slot_.address()); });
   }
   [[nodiscard]] waits::arm prepare() override {
@@ -200,8 +200,8 @@ class receive_arm final : public select_arm {
 class death_arm final : public select_arm {
  public:
   death_arm(chan::core* c, chan::side watcher) noexcept : operation_(c, watcher) {}
-  [[nodiscard]] tried try_at_once() noexcept override {
-    return operation_.enabled() ? detail::try_with_lock(operation_) : tried::disabled;
+  [[nodiscard]] detail::tried try_at_once() noexcept override {
+    return operation_.enabled() ? detail::try_with_lock(operation_) : detail::tried::disabled;
   }
   [[nodiscard]] waits::arm prepare() override {
     if (!operation_.enabled()) return {};

@@ -20,8 +20,7 @@
 #include <weft/select.hpp>
 #include <weft/timer.hpp>
 
-namespace weft::inline v1 {
-namespace detail {
+namespace weft::inline v1::detail {
 
 // Empty when default-constructed or moved from.
 template <chan::side Side>
@@ -61,8 +60,6 @@ class news_end {
   chan::news* news_ = nullptr;
 };
 
-}  // namespace detail
-
 // `r >> variable` in a select.
 template <class Reader>
 class arrival_arm final : public select_arm {
@@ -98,7 +95,7 @@ class arrival_arm final : public select_arm {
   }
   template <class F>
   void tell(F& f, bool ok) {
-    if constexpr (detail::takes_optional<F, value_type>) {
+    if constexpr (takes_optional<F, value_type>) {
       std::invoke(f, std::move(got_));
     } else {
       if (ok) std::invoke(f, std::move(*got_));
@@ -119,7 +116,7 @@ class no_reader_arm final : public select_arm {
  public:
   explicit no_reader_arm(chan::news* n) noexcept : operation_(n, chan::side::writer) {}
   [[nodiscard]] tried try_at_once() noexcept override {
-    return operation_.enabled() ? detail::try_with_lock(operation_) : tried::disabled;
+    return operation_.enabled() ? try_with_lock(operation_) : tried::disabled;
   }
   [[nodiscard]] waits::arm prepare() noexcept override {
     if (!operation_.enabled()) return {};
@@ -134,8 +131,6 @@ class no_reader_arm final : public select_arm {
  private:
   chan::news_operation operation_;
 };
-
-namespace detail {
 
 class news_writer : public news_end<chan::side::writer> {
  public:
@@ -225,5 +220,4 @@ class news_reader : public news_end<chan::side::reader> {
   }
 };
 
-}  // namespace detail
-}  // namespace weft::inline v1
+}  // namespace weft::inline v1::detail

@@ -16,23 +16,55 @@ struct arm {
   node* entry = nullptr;
 };
 
-// Which arm wins when several are ready: the first, or each now and then.
+// Which arm wins when several are ready: the first, or any of them, each with the same chance.
 enum class preference : std::uint8_t { in_order, fair };
 
 inline constexpr std::size_t nothing_ready = SIZE_MAX;
 
+// In which order a select looks at its arms. Up to sixteen numbers of four bits each stand in one word, the first in the lowest
+// bits; a longer list is looked at from front to back, or as a list of numbers says.
+class look_order {
+ public:
+  static constexpr std::size_t most_packed = 16;
+  static constexpr std::uint64_t front_to_back = 0xfedc'ba98'7654'3210;
+
+  constexpr look_order() noexcept = default;  // from front to back
+  explicit constexpr look_order(std::uint64_t packed) noexcept : packed_(packed) {}
+  explicit look_order(std::span<const std::uint32_t> all) noexcept : long_(all.data()) {}
+
+  // The number of the first of n arms, in this order, for which f(number) is true; nothing_ready if there is none.
+  template <class F>
+  [[nodiscard]] std::size_t find(std::size_t n, F&& f) const {
+    if (n <= most_packed) [[likely]] {
+      std::uint64_t rest = packed_;
+      for (; n != 0; --n, rest >>= 4)
+        if (const std::size_t i = rest & 15; f(i)) return i;
+    } else {
+      for (std::size_t k = 0; k < n; ++k)
+        if (const std::size_t i = long_ == nullptr ? k : long_[k]; f(i)) return i;
+    }
+    return nothing_ready;
+  }
+
+ private:
+  std::uint64_t packed_ = front_to_back;
+  const std::uint32_t* long_ = nullptr;
+};
+
 // Which arms may be tried one by one before all locks are taken: none, the first enabled one, or every one.
 enum class reach : std::uint8_t { nowhere, first, everywhere };
-// From which arm on a select looks, in a circle, and how far at first.
+// How a select begins: in which order it looks at its arms (up to sixteen), and how far at first.
 struct glance {
-  std::uint32_t start;
+  std::uint64_t order;
   reach how_far;
 };
 [[nodiscard]] WEFT_API glance begin_select(std::size_t arms, preference p) noexcept;
+// Fills in the numbers from 0 on, in any order, each with the same chance. For lists of more than sixteen arms.
+WEFT_API void draw_order(std::span<std::uint32_t> all) noexcept;
 // The rest of a select of which nothing was ready at first. Completes exactly one arm and returns its index; the others have left
 // no trace. A cancellation point, always. or_nothing: returns nothing_ready instead of waiting. Throws usage_error if it would wait
 // for ever because every arm is disabled, std::bad_alloc for a great many arms, and whatever settling the winner throws.
-WEFT_API std::size_t select_with_locks(std::span<const arm> arms, preference p, std::size_t start, bool or_nothing,
+WEFT_API std::size_t select_with_locks(std::span<const arm> arms, preference p, look_order order, bool or_nothing,
                                        std::source_location where);
 
 // Both in one, the first arm that is ready in their order.

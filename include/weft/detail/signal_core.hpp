@@ -34,7 +34,7 @@ class WEFT_API signal_operation final : public waits::waitable {
 
   // Never without the lock: who sees the signal may destroy it, while the one who set it still has the lock.
   bool try_complete() noexcept override { return false; }
-  [[nodiscard]] tried try_alone() noexcept { return detail::try_with_lock(*this); }
+  [[nodiscard]] detail::tried try_alone() noexcept { return detail::try_with_lock(*this); }
   bool try_locked() noexcept override;
   bool publish(waits::node& n) noexcept override;
   void unpublish(waits::node& n) noexcept override;

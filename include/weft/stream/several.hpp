@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <initializer_list>
 #include <optional>
+#include <source_location>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -129,8 +130,9 @@ struct zip_core {
       std::tuple<std::optional<All>...> got;
       bool ended[sizeof...(All)] = {};
       while (!(std::get<I>(got).has_value() && ...)) {
-        const selected s =
-            prialt(~out, when(!std::get<I>(got), in.on_recv(catcher<All>(std::get<I>(got), ended[I])))...);
+        const selected s = weft::detail::select_call<waits::preference::in_order>(
+            std::source_location::current(), ~out,
+            when(!std::get<I>(got), in.on_recv(catcher<All>(std::get<I>(got), ended[I])))...);
         if (s.index() == 0) return;
         ((ended[I] ? throw_if_failed(in) : void()), ...);
         if ((ended[I] || ...)) return;

@@ -52,12 +52,10 @@ class worker {
   [[nodiscard]] bool is_unwinding() const noexcept { return false; }
   void yield() noexcept {}
   void keep_spawned() noexcept {}
-  // Whatever a select draws: where it starts, and in a larger number whether it looks further (the remainder by eight).
+  // Whatever a select draws: each order in which it may look at its arms.
   struct any_number {
     [[nodiscard]] static std::uint32_t below(std::uint32_t limit) noexcept {
-      const int n = static_cast<int>(limit);
-      const int drawn = n < 8 ? explore::choose(n) : explore::choose(n / 8 * 2);
-      return static_cast<std::uint32_t>(n < 8 ? drawn : drawn / 2 * 8 + drawn % 2);
+      return static_cast<std::uint32_t>(explore::choose(static_cast<int>(limit)));
     }
   };
   [[nodiscard]] any_number random() noexcept { return {}; }
