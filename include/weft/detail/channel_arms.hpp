@@ -17,14 +17,28 @@
 namespace weft::inline v1 {
 namespace detail {
 
-// A value to send, as the core wants it. Refers to the value; it is moved from only if it is taken.
+// A small value as the core wants it. Every bit is defined: of an empty T there is nothing to copy, and the rest is zero.
+template <class T>
+[[nodiscard]] chan::words to_words(const T& value) noexcept {
+  chan::words to{};
+  if constexpr (!std::is_empty_v<T>) std::memcpy(&to, static_cast<const void*>(std::addressof(value)), sizeof(T));
+  return to;
+}
+template <class T>
+[[nodiscard]] T from_words(const chan::words& from) noexcept {
+  std::array<std::byte, sizeof(T)> bytes;
+  std::memcpy(bytes.data(), &from, sizeof(T));
+  return std::bit_cast<T>(bytes);
+}
+
+// A value to send. Refers to the value; it is moved from only if it is taken.
 template <class T>
 class outgoing {
  public:
   explicit outgoing(T& value) noexcept : value_(std::addressof(value)) {}
   [[nodiscard]] void* address() noexcept {
     if constexpr (chan::is_small<T>) {
-      std::memcpy(&small_, static_cast<const void*>(value_), sizeof(T));
+      small_ = to_words(*value_);
       return &small_;
     } else {
       return value_;
@@ -36,13 +50,6 @@ class outgoing {
   T* value_;
   [[no_unique_address]] std::conditional_t<chan::is_small<T>, chan::words, nothing> small_;
 };
-
-template <class T>
-[[nodiscard]] T from_words(const chan::words& from) noexcept {
-  std::array<std::byte, sizeof(T)> bytes;
-  std::memcpy(bytes.data(), &from, sizeof(T));
-  return std::bit_cast<T>(bytes);
-}
 
 // Calls receive(slot), which fills the empty optional. It is the slot itself: no move more than the core makes, and so nothing
 // that a throwing move could lose on the way.
