@@ -213,18 +213,26 @@ class writer : public detail::channel_end<chan::side::writer> {
   void close() { close_with(nullptr); }
   void close(std::exception_ptr error) { close_with(std::move(error)); }
 
-  // Arms for select: a send, the death of the last reader.
-  [[nodiscard]] send_arm<T> operator<<(T&& value) const { return send_arm<T>(core_or_null(), value); }
+  // Arms for select: a send, the death of the last reader. `w << v` has a copy. So has `w << std::move(v)` if T is small and
+  // trivially copyable. If not, it refers to v, which is moved from if and only if this arm wins, and must be written in the call
+  // of select itself. An arm that is kept, in a variable or a list, is on_send(std::move(v)), which has the value.
+  [[nodiscard]] auto operator<<(T&& value) const {
+    if constexpr (chan::is_small<T>)
+      return send_arm<T>(core_or_null(), std::move(value));
+    else
+      return detail::passing_send_arm<T>(core_or_null(), value);
+  }
   [[nodiscard]] send_arm<T> operator<<(const T& value) const
     requires std::is_copy_constructible_v<T>
   {
-    return send_arm<T>(core_or_null(), std::optional<T>(value));
+    return send_arm<T>(core_or_null(), value);
   }
   [[nodiscard]] death_arm operator~() const { return death_arm(core_or_null(), chan::side::writer); }
+  [[nodiscard]] send_arm<T> on_send(T value) const { return send_arm<T>(core_or_null(), std::move(value)); }
   template <class F>
     requires std::invocable<F>
   [[nodiscard]] auto on_send(T value, F f) const {
-    return detail::handled_arm(send_arm<T>(core_or_null(), std::optional<T>(std::move(value))), std::move(f));
+    return detail::handled_arm(on_send(std::move(value)), std::move(f));
   }
   template <class F>
     requires std::invocable<F>

@@ -91,6 +91,21 @@ inline detail::otherwise_arm otherwise;
 
 namespace detail {
 
+// An arm that refers to a value which may end with the expression it was made in.
+class passing_arm : public select_arm {
+ public:
+  // It must not be kept, so there is no need for its address.
+  void operator&() const = delete;
+
+ protected:
+  passing_arm() = default;
+  passing_arm(const passing_arm&) = default;
+  passing_arm& operator=(const passing_arm&) = default;
+  ~passing_arm() = default;
+};
+template <class Arm>
+concept passing = std::derived_from<std::remove_cvref_t<Arm>, passing_arm>;
+
 template <class Arm>
 concept arm = std::derived_from<std::remove_cvref_t<Arm>, select_arm>;
 template <class Range>
@@ -274,7 +289,7 @@ class referring_arm final : public select_arm {
 };
 
 template <class Arm>
-class conditional_arm final : public select_arm {
+class conditional_arm final : public std::conditional_t<passing<Arm>, passing_arm, select_arm> {
  public:
   conditional_arm(bool enabled, Arm a) : arm_(std::move(a)), enabled_(enabled) {}
   [[nodiscard]] waits::arm prepare() override { return enabled_ ? arm_.prepare() : waits::arm{}; }
@@ -306,9 +321,21 @@ selected select_call(std::source_location where, Arms&&... arms) {
   }
 }
 
+// Arms may be named or made in the call. Those that refer to a temporary value may only be made there.
+template <class Arm>
+constexpr bool outlives_the_call() {
+  if constexpr (arm_range<Arm>)
+    return !passing<std::remove_pointer_t<std::ranges::range_value_t<Arm>>>;
+  else
+    return !passing<Arm> || !std::is_lvalue_reference_v<Arm>;
+}
+
 // Without the places that were left empty, which are the last ones.
 template <waits::preference P, class... Arms, class... Given>
 [[gnu::always_inline]] inline selected select_given(std::source_location where, Given&... given) {
+  static_assert((outlives_the_call<Arms>() && ...),
+                "this arm refers to a value that may be gone by now: write `w << std::move(v)` in the call of select "
+                "itself, or let the arm have the value: w.on_send(std::move(v))");
   constexpr std::size_t n = (std::size_t{!std::same_as<Arms, no_arm>} + ...);
   return [&]<std::size_t... I>(std::tuple<Given&...> all, std::index_sequence<I...>) {
     return select_call<P>(where, std::get<I>(all)...);

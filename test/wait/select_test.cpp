@@ -314,6 +314,44 @@ TEST(Select, the_place_of_the_call_is_known_while_it_waits) {
   });
 }
 
+// ---- arms that are kept ----------------------------------------------------------------------------------------------
+
+// req: CSP-4
+TEST(Select, a_kept_arm_has_its_small_value) {
+  auto [out, in] = weft::make_channel<int>(3);
+  std::vector<weft::send_arm<int>> arms;
+  for (int i = 1; i <= 3; ++i) arms.push_back(out << int(i));
+  for (auto& a : arms) weft::select(a);
+  for (int i = 1; i <= 3; ++i) EXPECT_EQ(in.recv(), i);
+}
+
+// req: CSP-4
+TEST(Select, a_kept_arm_has_the_value_it_was_given_until_it_is_sent) {
+  auto [out, in] = weft::make_channel<std::string>(1);
+  const std::string long_text(100, 'x');
+  auto copied = out << long_text;
+  auto given = out.on_send(std::string(100, 'y'));
+  EXPECT_EQ(weft::prialt(copied, given).index(), 0u);
+  EXPECT_EQ(weft::prialt(given, weft::otherwise).index(), 1u);
+  EXPECT_EQ(in.recv(), long_text);
+  EXPECT_EQ(weft::prialt(given, weft::otherwise).index(), 0u);
+  EXPECT_EQ(in.recv(), std::string(100, 'y'));
+}
+
+// req: CSP-4
+TEST(Select, a_moved_value_is_as_it_was_unless_it_was_sent) {
+  auto [out, in] = weft::make_channel<std::string>(1);
+  EXPECT_TRUE(out.send("full"));
+  std::string text(100, 'z');
+  EXPECT_EQ(weft::select(out << std::move(text), weft::otherwise).index(), 1u);
+  EXPECT_EQ(weft::select(weft::when(true, out << std::move(text)), weft::otherwise).index(), 1u);
+  EXPECT_EQ(text, std::string(100, 'z'));
+  EXPECT_EQ(in.recv(), "full");
+  EXPECT_TRUE(weft::select(weft::when(true, out << std::move(text))).ok());
+  EXPECT_EQ(in.recv(), std::string(100, 'z'));
+  EXPECT_TRUE(text.empty());
+}
+
 // req: CSP-4
 TEST(Select, pointers_to_arms_of_different_kinds_make_a_list) {
   auto [out, in] = weft::make_channel<int>(1);

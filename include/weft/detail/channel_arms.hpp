@@ -128,21 +128,48 @@ inline constexpr bool takes_optional = [] {
     return !std::invocable<F&, T>;
 }();
 
-}  // namespace detail
-
-// `w << value` in a select.
+// The value of a send arm that has it. One that is not small is gone when it was sent.
 template <class T>
-class send_arm final : public select_arm {
+class kept_value {
  public:
-  // Refers to the value, which is moved from if this arm wins.
-  send_arm(chan::core* c, T& value) noexcept : operation_(c), referred_(std::addressof(value)) {}
-  send_arm(chan::core* c, std::optional<T>&& value) : operation_(c), own_(std::move(value)) {}
+  explicit kept_value(T&& from) : value_(kept_from(std::move(from))) {}
+  explicit kept_value(const T& from) : value_(kept_from(from)) {}
+  [[nodiscard]] void* address() noexcept { return std::addressof(value_); }
 
-  [[nodiscard]] detail::tried try_at_once() override {
-    return operation_.try_at_once([this](chan::core& c) { return chan::try_send(c, aim()); });
+ private:
+  template <class From>
+  [[nodiscard]] static auto kept_from(From&& from) {
+    if constexpr (chan::is_small<T>)
+      return to_words<T>(from);
+    else
+      return T(std::forward<From>(from));
+  }
+  std::conditional_t<chan::is_small<T>, chan::words, T> value_;
+};
+// One that is elsewhere, and stays as it is unless it is sent.
+template <class T>
+class lent_value {
+ public:
+  explicit lent_value(T& value) noexcept : value_(std::addressof(value)) {}
+  [[nodiscard]] void* address() noexcept { return value_; }
+
+ private:
+  T* value_;
+};
+
+// A send as an arm of that kind.
+template <class Kind, class Value>
+class sending_arm final : public Kind {
+ public:
+  template <class From>
+  sending_arm(chan::core* c, From&& value) : operation_(c),
+                                             value_(std::forward<From>(value)) {}
+
+  [[nodiscard]] tried try_at_once() override {
+    return operation_.try_at_once([this](chan::core& c) { return chan::try_send(c, value_.address()); });
   }
   [[nodiscard]] waits::arm prepare() override {
-    return operation_.prepare([this] { return aim(); });
+    return operation_.prepare([this] { return value_.address(); });
   }
   [[nodiscard]] bool complete() override { return operation_.is_done(); }
   template <class F>
@@ -151,16 +178,19 @@ class send_arm final : public select_arm {
   }
 
  private:
-  [[nodiscard]] void* aim() {
-    slot_.emplace(referred_ != nullptr ? *referred_ : *own_);
-    return slot_->address();
-  }
-
-  detail::late_operation<chan::send_operation> operation_;
-  T* referred_ = nullptr;
-  std::optional<T> own_;
-  std::optional<detail::outgoing<T>> slot_;
+  late_operation<chan::send_operation> operation_;
+  Value value_;
 };
+
+// `w << std::move(value)` in a select.
+template <class T>
+using passing_send_arm = sending_arm<passing_arm, lent_value<T>>;
+
+}  // namespace detail
+
+// `w << value` in a select: has a copy, or what it was given.
+template <class T>
+using send_arm = detail::sending_arm<select_arm, detail::kept_value<T>>;
 
 // `r >> variable` in a select.
 template <class T>
