@@ -26,6 +26,14 @@ std::string ask(const char* place, std::chrono::milliseconds takes) {
 
 int main() {
   return weft::run([] {
+    // Tasks that borrow locals: the group is declared after them, and so ends before them on every way out of the block.
+    std::string upstairs, downstairs;
+    weft::task_group group;
+    group.spawn([&] { upstairs = ask("bedroom", 2ms); });
+    group.spawn([&] { downstairs = ask("kitchen", 1ms); });
+    group.join();  // waits for both; throws what one of them threw
+    std::printf("searched the %s and the %s\n", upstairs.c_str(), downstairs.c_str());
+
     request.with("1", [] {
       const auto first = weft::race([] { return ask("cellar", 500ms); }, [] { return ask("kitchen", 5ms); });
       std::printf("found in the %s\n", first.c_str());  // the cellar has been left by now
@@ -49,12 +57,12 @@ int main() {
       }
     });
 
-    int tries = 0;  // not inside: the body's own locals are gone when it returns, before its children end
-    weft::with_scope([&](weft::scope& s) {
-      s.supervise({.pause = 1ms}, [&tries] {
-        if (++tries < 3) throw std::runtime_error("no light");
-        std::printf("found a candle at try %d\n", tries);
-      });
+    int tries = 0;
+    weft::task_group persistent;
+    persistent.supervise({.pause = 1ms}, [&] {
+      if (++tries < 3) throw std::runtime_error("no light");
+      std::printf("found a candle at try %d\n", tries);
     });
+    persistent.join();
   });
 }

@@ -194,7 +194,7 @@ class [[nodiscard("dropping the handle detaches the task: join() it, or say .det
     } after{std::exchange(task_, nullptr)};
     if (detail::how_it_ended(after.task) == detail::ended::cancelled) [[unlikely]]
       detail::throw_task_cancelled(after.task);
-    if constexpr (can_be_taken) return outcome_->take();
+    if constexpr (can_be_taken) return outcome_->take(after.task);
   }
 
   detail::task_head* task_ = nullptr;

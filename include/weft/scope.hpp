@@ -1,16 +1,19 @@
-// Scopes: tasks that end before the block that started them.
+// Scopes: tasks that end before the call that started them.
 //
-//   int sum = weft::with_scope([&](weft::scope& s) {
-//     auto left = s.spawn([&] { return count(first_half); });    // borrows: it cannot outlive this block
-//     auto right = s.spawn([&] { return count(second_half); });
-//     return left.join() + right.join();
-//   });
+//   int sum(const part& a, const part& b) {                         // a and b stand outside of with_scope: tasks may borrow them
+//     return weft::with_scope([&](weft::scope& s) {
+//       auto left = s.spawn([&] { return count(a); });
+//       auto right = s.spawn([&] { return count(b); });
+//       return left.join() + right.join();
+//     });
+//   }
 //
-// What stands outside of with_scope children may borrow by reference. The body's own locals they may not, unless the body waits for
-// them: it returns before they end. (In the example it joins them.)
+// Children may borrow what was declared before with_scope, not what its body declares, unless the body calls s.join() first: the body
+// returns, and its locals end, before the children do. A task_group (task_group.hpp) is declared among the locals themselves, after
+// those that its tasks borrow, and so has no such rule.
 //
-// with_scope returns when the body and every child have ended. The first of them to throw cancels the others, and with_scope
-// throws what it threw.
+// with_scope returns when the body and every child have ended. The first of them to throw cancels the others and the body, and
+// with_scope throws what it threw.
 #pragma once
 
 #include <chrono>
@@ -90,12 +93,12 @@ struct no_reservation {
   explicit no_reservation(scope_core*) noexcept {}
 };
 
-// What scope and scope_ref have in common.
+// What scope, scope_ref and task_group have in common.
 template <class Reservation>
 class scope_calls {
  public:
-  // A task that ends before the scope does. By anybody, also while the scope waits for its last children or is cancelled (the task
-  // is cancelled then from the start); once the scope has ended: throws scope_closed. Never a cancellation point.
+  // A task that ends before the scope or group does. By anybody, also while its owner waits for the last children or it is cancelled (the
+  // task is cancelled then from the start); once it has ended: throws scope_closed. Never a cancellation point.
   template <class F>
   child_for<F> spawn(F&& f) const {
     return spawn_given(nullptr, std::forward<F>(f));
@@ -116,7 +119,7 @@ class scope_calls {
     return spawn(supervised(policy, std::forward<F>(f)));
   }
 
-  // Cancels every child and the body, now and once. Any thread. Never a cancellation point.
+  // Cancels every child, and of a scope the body, now and once. Any thread. Never a cancellation point.
   void cancel() const noexcept { cancel_scope(core_); }
   // The same at that time, at once if it has passed, unless the scope has ended; a later call replaces the time. By a task of the
   // scope's runtime. If only children are cut short, with_scope does not tell; with_timeout does.
@@ -166,6 +169,13 @@ class scope : public detail::scope_calls<detail::no_reservation> {
   scope(const scope&) = delete;
   scope& operator=(const scope&) = delete;
   [[nodiscard]] scope_ref ref() const noexcept { return scope_ref(core_); }
+
+  // By the body: waits for every child there is, with those that they spawn meanwhile. What the body declared before the children were
+  // spawned they may have borrowed. The scope goes on: more may be spawned, and joined again.
+  // A cancellation point, which throws only when all of them have ended: `cancelled`, if the scope or the task was cancelled, and so
+  // also if a child has failed. What it threw comes out of with_scope. (With failures::collect a failure cancels nobody, and join()
+  // returns.) By another task: usage_error.
+  void join(std::source_location where = std::source_location::current()) const { detail::join_scope(core_, where); }
 };
 
 struct scope_options {

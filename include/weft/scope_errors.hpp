@@ -19,10 +19,12 @@ class WEFT_API scope_closed : public std::runtime_error {
   ~scope_closed() override;
 };
 
-// The scope was cancelled, by cancel(), its deadline or its stop_token, and its body was cut short by that: there is no result.
+// The scope was cancelled, by cancel(), its deadline or its stop_token, and its body was cut short by that: there is no result. Or, for
+// runtime_options::on_unhandled_exception only: a task_group was left without join(), and tasks of it were cut short by that.
 class WEFT_API scope_cancelled : public std::runtime_error {
  public:
   scope_cancelled();
+  explicit scope_cancelled(const char* what);
   ~scope_cancelled() override;
 };
 

@@ -26,6 +26,7 @@
 #include <weft/stop_token.hpp>
 #include <weft/stream.hpp>
 #include <weft/supervised.hpp>
+#include <weft/task_group.hpp>
 #include <weft/task_local.hpp>
 #include <weft/this_task.hpp>
 #include <weft/timer.hpp>

@@ -236,6 +236,9 @@ class scheduler {
 // An exception that nobody will take: calls the runtime's handler, or ends the process with the task's name. One that was
 // forgiven (task/state.hpp, F) is only told.
 void report_unhandled(const record& t, const std::exception_ptr& error) noexcept;
+// The first half of it. False: there is no handler.
+[[nodiscard]] bool tell_handler(const record& t, const std::exception_ptr& error) noexcept;
+[[nodiscard]] const char* printed_name(const record& ended) noexcept;
 
 // References (task.hpp T2). The last one frees the record, wherever it is dropped.
 void add_reference(record* t) noexcept;

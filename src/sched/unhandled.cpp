@@ -40,30 +40,40 @@ std::string say(const std::exception_ptr& error) {
 
 }  // namespace
 
-void report_unhandled(const record& t, const std::exception_ptr& error) noexcept {
-  const std::string_view own = task::own_name(t);  // ended: nobody renames it any more
-  const char* name = own.empty() ? "unnamed" : own.data();
-  const auto id = static_cast<unsigned long long>(t.id);
+const char* printed_name(const record& ended) noexcept {
+  const std::string_view own = task::own_name(ended);  // nobody renames it any more
+  return own.empty() ? "unnamed" : own.data();
+}
+
+bool tell_handler(const record& t, const std::exception_ptr& error) noexcept {
   // From the pool, not the runtime: a handle may outlive its runtime.
-  if (const auto& handler = task::slab::of(&t)->pool->on_unhandled) {
-    try {
-      handler(name, error);
-    } catch (...) {
-      std::fprintf(stderr, "weft: runtime_options::on_unhandled_exception itself threw, for task \"%s\" (#%llu): %s\n",
-                   name, id, say_current_exception().c_str());
-      std::terminate();
-    }
-    return;
+  const auto& handler = task::slab::of(&t)->pool->on_unhandled;
+  if (!handler) return false;
+  try {
+    handler(printed_name(t), error);
+  } catch (...) {
+    std::fprintf(stderr, "weft: runtime_options::on_unhandled_exception itself threw, for task \"%s\" (#%llu): %s\n",
+                 printed_name(t), static_cast<unsigned long long>(t.id), say_current_exception().c_str());
+    std::terminate();
   }
+  return true;
+}
+
+void report_unhandled(const record& t, const std::exception_ptr& error) noexcept {
+  if (tell_handler(t, error)) return;
+  const char* name = printed_name(t);
+  const auto id = static_cast<unsigned long long>(t.id);
   const std::string what = say(error);
   if (t.word.is_forgiven()) {
-    std::fprintf(stderr, "weft: task \"%s\" (#%llu) whose handle was dropped by another exception ended with: %s\n",
+    std::fprintf(stderr,
+                 "weft: task \"%s\" (#%llu), which nobody joins because another exception or a cancellation came "
+                 "before, ended with: %s\n",
                  name, id, what.c_str());
     return;
   }
   base::failf(
-      "task \"%s\" (#%llu) ended with an exception that nobody takes: %s\n  keep its join_handle and join() it, or set "
-      "runtime_options::on_unhandled_exception",
+      "task \"%s\" (#%llu) ended with an exception that nobody takes: %s\n  keep its join_handle and join() it, or "
+      "join() its task_group, or set runtime_options::on_unhandled_exception",
       name, id, what.c_str());
 }
 

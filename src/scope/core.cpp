@@ -1,16 +1,11 @@
 #include "scope/core.hpp"
 
-#include <algorithm>
-#include <compare>
-#include <cstring>
 #include <utility>
-#include <vector>
 
 #include "base/clock.hpp"
 #include "sched/worker.hpp"
 #include "wait/stop_bridge.hpp"
 #include <weft/cancelled.hpp>
-#include <weft/scope_errors.hpp>
 
 namespace weft::inline v1::detail {
 namespace {
@@ -41,46 +36,32 @@ bool note_cancelled(task::record& t, task::wake_result how, sched::chain<task::r
   return true;
 }
 
-// Body and children that join a child which failed, and let its exception out, throw the same one again. It stays where it came
-// first. Sorted by address, since a comparison of each with each would take long for many.
-void drop_repeated(std::vector<std::exception_ptr>& all) {
-  if (all.size() == 1) return;
-  struct entry {
-    std::uintptr_t exception;
-    std::size_t place;
-    auto operator<=>(const entry&) const = default;
-  };
-  std::vector<entry> sorted(all.size());
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    static_assert(sizeof(std::exception_ptr) == sizeof(std::uintptr_t));  // it has no order and no hash of its own
-    // NOLINTNEXTLINE(bugprone-undefined-memory-manipulation): only its bytes are wanted
-    std::memcpy(&sorted[i].exception, &all[i], sizeof sorted[i].exception);
-    sorted[i].place = i;
-  }
-  std::sort(sorted.begin(), sorted.end());
-  for (std::size_t i = 1; i < sorted.size(); ++i)
-    if (sorted[i].exception == sorted[i - 1].exception) all[sorted[i].place] = nullptr;
-  std::erase(all, nullptr);
-}
-
 }  // namespace
 
 // The owner's wait for the last child.
 class scope_core::drained final : public waits::waitable {
  public:
   static constexpr bool waits_for_tasks = true;
-  explicit drained(scope_core& s) noexcept : scope_(s) {}
+  drained(scope_core& s, afterwards how) noexcept : scope_(s), closes_(how == afterwards::closed) {}
 
   // Never without the lock: the child that ended last still holds it, and nobody waits for that child.
   bool try_complete() noexcept override { return false; }
   bool try_locked() noexcept override {
     if (scope_.live_ != 0) return false;
-    base::step<"scope.close.at_once">([&] { scope_.closed_ = true; });  // G2
+    base::step<"scope.close.at_once">([&] { scope_.closed_ = closes_; });  // G2
     return true;
   }
   bool publish(waits::node& n) noexcept override {
-    scope_.waiter_ = &n;
+    node_ = &n;
+    scope_.waiter_ = this;
     return true;
+  }
+  // By the last child, with the lock. nullptr: the owner is awake and will look again.
+  [[nodiscard]] task::parkable* claim() noexcept {
+    if (!waits::claim(*node_, task::wake_reason::data)) return nullptr;
+    base::step<"scope.close.by_the_last">([&] { scope_.closed_ = closes_; });  // G2
+    scope_.waiter_ = nullptr;
+    return node_->who;
   }
   void unpublish(waits::node&) noexcept override { scope_.waiter_ = nullptr; }
   void lock() noexcept override { scope_.lock_.acquire(); }
@@ -91,14 +72,16 @@ class scope_core::drained final : public waits::waitable {
 
  private:
   scope_core& scope_;
+  waits::node* node_ = nullptr;
+  const bool closes_;
 };
 
-scope_core::scope_core(task::record& owner, failures policy, std::source_location where)
-    : owner_(owner),
-      scheduler_(*owner.owner),
-      where_(where),
-      policy_(policy) {
-  if (policy == failures::collect) all_.reserve(1);  // the body's; failed() cannot say that there is no room
+scope_core::scope_core(sched::scheduler& in, task::record* body, failures policy, std::source_location where)
+    : where_(where),
+      failures_(policy),
+      body_(body),
+      scheduler_(in) {
+  failures_.make_room(0);
 }
 
 void scope_core::drop_reference() noexcept {
@@ -109,19 +92,19 @@ void scope_core::drop_reference() noexcept {
 // ---- the owner -----------------------------------------------------------------------------------------------------
 
 void scope_core::open() {
-  outer_ = static_cast<scope_core*>(owner_.scopes);
-  owner_.scopes = this;
+  outer_ = static_cast<scope_core*>(body_->scopes);
+  body_->scopes = this;
 }
 
 void scope_core::cancel_on(const std::stop_token& stop) {
   if (stop.stop_possible()) stop_.emplace(stop, canceller{this});
 }
 
-void scope_core::drain() {
-  drained all_ended(*this);
+void scope_core::drain(afterwards how, std::source_location where) {
+  drained all_ended(*this, how);
   waits::node n;
   // Once the children are told there is nothing a cancellation could add.
-  while (waits::fiber_wait(all_ended, n, {.interruptible = !is_cancelled(), .where = where_}) ==
+  while (waits::fiber_wait(all_ended, n, {.interruptible = !is_cancelled(), .where = where}) ==
          waits::outcome::cancelled)
     cancel();
 }
@@ -130,19 +113,30 @@ void scope_core::drain() {
 void scope_core::leave() noexcept {
   stop_.reset();
   if (alarm_set_in_ != nullptr && alarm_set_in_->clear(*this)) drop_reference();
-  owner_.scopes = outer_;  // NOLINT(clang-analyzer-cplusplus.NewDelete): the caller has a reference, too
+  if (body_ == nullptr) return;
+  body_->scopes = outer_;  // NOLINT(clang-analyzer-cplusplus.NewDelete): the caller has a reference, too
   if (!is_cancelled()) return;
-  owner_.word.withdraw_cancel();
+  body_->word.withdraw_cancel();
   for (const scope_core* s = outer_; s != nullptr; s = s->outer_)
-    if (base::check<"scope.leave.outer">(s->is_cancelled())) return (void)owner_.word.request_cancel_of_scope();
+    if (base::check<"scope.leave.outer">(s->is_cancelled())) return (void)body_->word.request_cancel_of_scope();
 }
 
-std::exception_ptr scope_core::take_failure() {
-  if (policy_ == failures::collect && !all_.empty()) {
-    drop_repeated(all_);
-    return std::make_exception_ptr(scope_failures(std::move(all_)));
+std::optional<kept_failures> scope_core::renew() noexcept {
+  if (alarm_set_in_ != nullptr) {
+    if (alarm_set_in_->clear(*this)) {
+      drop_reference();  // the alarm's; the owner has one, too
+    } else if (base::check<"scope.renew.ringing">(!rung_)) {
+      ring_has_place_ = true;
+      ++live_;
+      return std::nullopt;
+    }
+    alarm_set_in_ = nullptr;
+    rung_ = false;
   }
-  return std::exchange(first_, nullptr);
+  // relaxed as in cancel(): whoever spawns next takes the lock.
+  base::step<"scope.renew.cancelled">([&] { cancelled_.store(stopped_, base::relaxed); });
+  timed_out_ = children_timed_out_ = false;
+  return std::optional<kept_failures>(std::move(failures_));
 }
 
 // ---- anybody -------------------------------------------------------------------------------------------------------
@@ -151,9 +145,7 @@ bool scope_core::admit(kin& child) {
   task::record& t = record_of(child);
   base::lock_guard guard(lock_);
   if (base::check<"scope.admit.closed">(closed_)) return false;
-  // Room for what it may throw, since failed() cannot say that there is none.
-  if (policy_ == failures::collect && all_.capacity() < all_.size() + live_ + 2)
-    all_.reserve(2 * (all_.size() + live_ + 2));
+  failures_.make_room(live_ + 1);
   child.of = this;
   t.extras |= task::has_kin;
   t.word.spawned();  // before somebody may find it and set bits in its word
@@ -173,9 +165,10 @@ bool scope_core::reserve() noexcept {
 void scope_core::cancel(cause why) noexcept {
   sched::chain<task::record> woken;
   kin* bridged = nullptr;
-  bool owner_bridged = false;
+  bool body_bridged = false;
   {
     base::lock_guard guard(lock_);
+    if (why == cause::stop_token) stopped_ = true;
     if (base::check<"scope.cancel.closed">(closed_) || is_cancelled()) return;
     // relaxed: the read-modify-write of each word orders it (G4).
     cancelled_.store(true, base::relaxed);
@@ -185,7 +178,7 @@ void scope_core::cancel(cause why) noexcept {
       task::record& t = record_of(*child);
       if (note_cancelled(t, t.word.request_cancel(), woken)) child->told = std::exchange(bridged, child);
     }
-    owner_bridged = note_cancelled(owner_, owner_.word.request_cancel_of_scope(), woken);
+    if (body_ != nullptr) body_bridged = note_cancelled(*body_, body_->word.request_cancel_of_scope(), woken);
   }
   // Before they are woken, and so while the bridges of those that were parked stand.
   while (bridged != nullptr) {
@@ -194,9 +187,9 @@ void scope_core::cancel(cause why) noexcept {
     waits::tell_bridges(t);
     sched::drop_reference(&t);
   }
-  if (owner_bridged) {
-    waits::tell_bridges(owner_, &is_within, this);
-    sched::drop_reference(&owner_);
+  if (body_bridged) {
+    waits::tell_bridges(*body_, &is_within, this);
+    sched::drop_reference(body_);
   }
   sched::scheduler::schedule_all(std::move(woken));  // the scope may be gone once its tasks run
 }
@@ -221,6 +214,11 @@ void scope_core::cancel_at(base::time_ns when) {
 
 void scope_core::ring() noexcept {
   cancel(cause::deadline);
+  lock_.acquire();
+  rung_ = true;
+  task::parkable* owner = std::exchange(ring_has_place_, false) ? one_less() : nullptr;
+  lock_.release();
+  if (owner != nullptr) waits::resume_joiner(*owner);
   drop_reference();
 }
 
@@ -238,34 +236,29 @@ bool scope_core::echoes(const std::exception_ptr& why) const noexcept {
   }
 }
 
-void scope_core::note_failure(std::exception_ptr why) noexcept {
+void scope_core::note_failure(std::exception_ptr why, task::record* by) noexcept {
+  bool cancels = false;
   {
     base::lock_guard guard(lock_);
-    if (policy_ == failures::collect) {
-      all_.push_back(std::move(why));  // there is room: see admit() and the constructor
-      return;
-    }
-    if (first_ == nullptr) first_ = std::move(why);
+    cancels = failures_.note(why, by);
   }
-  cancel();
+  if (cancels) cancel();
 }
 
-void scope_core::failed(std::exception_ptr why) noexcept {
-  if (!echoes(why)) note_failure(std::move(why));
+void scope_core::failed(kin&, std::exception_ptr why) noexcept {
+  if (!echoes(why)) note_failure(std::move(why), nullptr);
 }
 
 bool scope_core::body_failed(std::exception_ptr why) noexcept {
   if (echoes(why)) return false;
-  note_failure(std::move(why));
+  note_failure(std::move(why), nullptr);
   return true;
 }
 
 // The last one to leave wakes the owner, and is not heard of again: after the lock only the owner's record is touched, which is
 // ours by the claim.
 task::parkable* scope_core::one_less() noexcept {
-  if (--live_ != 0 || waiter_ == nullptr || !waits::claim(*waiter_, task::wake_reason::data)) return nullptr;
-  base::step<"scope.close.by_the_last">([&] { closed_ = true; });  // G2
-  return std::exchange(waiter_, nullptr)->who;
+  return --live_ != 0 || waiter_ == nullptr ? nullptr : waiter_->claim();
 }
 
 void scope_core::ended(kin& child) noexcept {

@@ -32,6 +32,7 @@ scope_closed::~scope_closed() = default;
 scope_cancelled::scope_cancelled()
     : std::runtime_error(
           "weft: the scope was cancelled (cancel(), deadline or stop_token) before its body had a result") {}
+scope_cancelled::scope_cancelled(const char* what) : std::runtime_error(what) {}
 scope_cancelled::~scope_cancelled() = default;
 
 scope_failures::scope_failures(std::vector<std::exception_ptr> all)

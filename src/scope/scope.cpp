@@ -18,7 +18,7 @@ scope_core* open_scope(failures policy, const std::stop_token& stop, std::source
   if (self == nullptr)
     throw_usage("with_scope was called outside of a task: start with weft::run, or runtime::run from an outside thread",
                 where);
-  auto* s = new scope_core(*self, policy, where);
+  auto* s = new scope_core(*self->owner, self, policy, where);
   s->open();
   s->cancel_on(stop);
   return s;
@@ -33,8 +33,16 @@ scope_end close_scope(scope_core* s, body_end how) {
   if (std::exception_ptr failure = s->take_failure()) std::rethrow_exception(failure);
   waits::check_cancelled();
   if (how == body_end::returned) return s->children_timed_out() ? scope_end::children_timed_out : scope_end::returned;
-  if (!was_cancelled || (s->owner().word.peek() & task::state_word::cancel_requested) != 0) waits::throw_cancelled();
+  if (!was_cancelled || (s->body()->word.peek() & task::state_word::cancel_requested) != 0) waits::throw_cancelled();
   return s->timed_out() ? scope_end::timed_out : scope_end::cut_short;
+}
+
+void join_scope(scope_core* s, std::source_location where) {
+  if (waits::current_task() != s->body())
+    throw_usage("scope::join was called by another task than the one that runs the body: a child would wait for itself",
+                where);
+  s->drain(scope_core::afterwards::open, where);
+  waits::check_cancelled();
 }
 
 bool fail_scope(scope_core* s, std::exception_ptr why) noexcept { return s->body_failed(std::move(why)); }

@@ -1,7 +1,7 @@
 // The one word that decides (docs/lifecycle.md has the matrix and the table of linearization points).
 //
-//   63            16 15  13  12  11   10   9    8    7    6    5    4    3   2   0
-//  [     ticket     ][spare][ B ][CT ][ F ][ W ][ J ][TP ][ P ][ I ][ C ][WP ][phase]
+//   63            16 15  14  13  12  11   10   9    8    7    6    5    4    3   2   0
+//  [     ticket     ][spare][ET ][ B ][CT ][ F ][ W ][ J ][TP ][ P ][ I ][ C ][WP ][phase]
 //
 //  phase  what the task is doing; `active` covers RUNNABLE and RUNNING, which only its owner tells apart (see task.hpp)
 //  WP     wake pending: somebody wanted to wake it while it was PARKING
@@ -11,6 +11,7 @@
 //  F      forgiven: an exception dropped the handle, so one that the task ends with does not end the process
 //  CT     the cancellation is meant for the task as a whole, not only for a scope that it has open (then C goes with it)
 //  B      somebody bridges cancellation to a std::stop_token (wait/stop_bridge.hpp)
+//  ET     error taken: somebody who joined has had the exception that the task ended with
 //  ticket numbers the waits; never reset, not even when the record is recycled
 //
 // S1. Every change but the owner's own steps is a compare-exchange of the whole word, so "ticket still valid" and
@@ -63,6 +64,7 @@ class state_word {
   static constexpr std::uint64_t forgiven = 1u << 10;
   static constexpr std::uint64_t cancel_task = 1u << 11;
   static constexpr std::uint64_t bridged = 1u << 12;
+  static constexpr std::uint64_t error_taken = 1u << 13;
   static constexpr int ticket_shift = 16;
   static constexpr std::uint64_t one_ticket = std::uint64_t{1} << ticket_shift;
   static constexpr std::uint64_t ticket_mask = ~(one_ticket - 1);
@@ -201,6 +203,9 @@ class state_word {
   // Before drop_result(), by the same holder: a finisher that finds the result unwanted finds this too, in the same word.
   void forgive() noexcept { word_.fetch_or(forgiven, base::relaxed); }
   [[nodiscard]] bool is_forgiven() const noexcept { return (peek() & forgiven) != 0; }
+  // relaxed: for a task_group whose owner asks; it knows of the join by other ways, or does not care.
+  void take_error() noexcept { word_.fetch_or(error_taken, base::relaxed); }
+  [[nodiscard]] bool is_error_taken() const noexcept { return (peek() & error_taken) != 0; }
   // The handle lets go of the result (S5). True: the task has ended, so the caller disposes of it.
   [[nodiscard]] bool drop_result() noexcept {
     if (is_final(load())) return true;  // finish() has already left it to us

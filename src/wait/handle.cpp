@@ -2,6 +2,7 @@
 #include <cstring>
 #include <exception>
 #include <thread>
+#include <utility>
 
 #include "sched/scheduler.hpp"
 #include "task/name.hpp"
@@ -100,6 +101,10 @@ void throw_task_cancelled(const task_head* t) {
   char name[name_capacity];
   const std::size_t length = name_of(t, name);
   throw task_cancelled({name, length}, id_of(t));
+}
+void throw_error_of(task_head* t, std::exception_ptr error) {
+  as_record(t)->word.take_error();
+  std::rethrow_exception(std::move(error));
 }
 
 }  // namespace detail

@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -127,6 +128,26 @@ TEST(Process, a_forked_child_that_spawns_or_joins_is_refused_with_words) {
   EXPECT_THAT(from_task.said, words);
   go = true;
   EXPECT_EQ(running.join(), 1);
+}
+
+// req: W-8 UX-5
+TEST(Process, a_forked_child_cannot_join_a_task_group_and_leaves_it_without_waiting_for_anybody) {
+  support::watchdog guard(60s);
+  watched_runtime rt(2);
+  base::atomic<bool> go{false};
+  std::optional<weft::task_group> group;
+  const auto in_child = [&](int fd) {
+    say(fd, complaint([&] { group->join(); }));
+    group.reset();
+  };
+  group.emplace(*rt);
+  group->spawn([&] { until([&] { return go.load(); }); });
+  const child_report from_outside = fork_and(in_child);
+  EXPECT_TRUE(from_outside.exited_with(0)) << from_outside.status;
+  EXPECT_THAT(from_outside.said, HasSubstr("fork"));
+  go = true;
+  EXPECT_TRUE(group->join());
+  group.reset();
 }
 
 // req: W-8

@@ -98,6 +98,52 @@ TEST(ScopeAllocation, a_scope_that_collects_has_room_for_what_its_children_and_i
       [&] { settle(rt); });
 }
 
+// req: W-9 UX-5
+TEST(ScopeAllocation, a_group_that_cannot_be_made_or_spawned_into_throws_and_leaves_nothing_behind) {
+  fails_cleanly_in_a_task([] {
+    std::array<int, 3> borrowed{};
+    weft::task_group group;
+    group.cancel_after(1h);
+    auto one = group.spawn([&, copy = large] { borrowed[0] = copy[0] + 1; });
+    group.spawn([&, copy = large] { group.spawn([&, copy] { borrowed[1] = copy[0] + 2; }); });
+    one.join();
+    group.join();
+    group.spawn([&, copy = large] { borrowed[2] = copy[0] + 3; });
+    group.join();
+    EXPECT_EQ(borrowed[0] + borrowed[1] + borrowed[2], 6);
+  });
+}
+
+// req: W-9 UX-5
+TEST(ScopeAllocation, a_group_that_collects_has_room_for_what_its_children_throw_round_after_round) {
+  support::watchdog guard(200s);
+  weft::runtime rt({.workers = 2, .elastic = false});
+  fails_cleanly_at_every(
+      [&] {
+        rt.spawn([] {
+            weft::task_group group({.failures = weft::failures::collect});
+            for (const std::size_t children : {1, 5, 2}) {
+              std::size_t listed = 0;
+              std::size_t spawned = 0;
+              bool gave_up = false;
+              try {
+                for (; spawned < children; ++spawned) group.spawn([] { throw 1; });
+              } catch (const std::bad_alloc&) {
+                gave_up = true;
+              }
+              try {
+                group.join();
+              } catch (const weft::scope_failures& all) {
+                listed = all.all().size();
+              }
+              EXPECT_EQ(listed, spawned);
+              if (gave_up) throw std::bad_alloc();
+            }
+          }).join();
+      },
+      [&] { settle(rt); });
+}
+
 // req: W-9
 TEST(ScopeAllocation, a_binding_that_cannot_be_made_binds_nothing) {
   static const weft::task_local<std::string> local("initial");
@@ -155,6 +201,24 @@ TEST(ScopeAllocation, a_scope_is_one_allocation_and_its_small_children_none) {
     life(1'000);
     const long before = made.load();
     life(1'000);
+    EXPECT_EQ(made.load(), before + 1);
+  });
+}
+
+// req: W-9 LS-M1 UX-5
+TEST(ScopeAllocation, a_group_is_one_allocation_its_rounds_and_its_small_children_none) {
+  weft::runtime rt({.workers = 1, .elastic = false});
+  rt.run([] {
+    const auto life = [] {
+      weft::task_group group;
+      for (int i = 0; i < 100; ++i) {
+        for (int k = 0; k < 10; ++k) group.spawn([k] { return k; });
+        group.join();
+      }
+    };
+    life();
+    const long before = made.load();
+    life();
     EXPECT_EQ(made.load(), before + 1);
   });
 }

@@ -1,5 +1,5 @@
 // Scopes (src/scope/core.*): children's ends, spawns and cancellations against the owner that waits and leaves.
-// sources: scope/core.cpp scope/errors.cpp wait/fiber_wait.cpp wait/stop_bridge.cpp wait/errors.cpp wait/thread_waiter.cpp wait/join.cpp task/state.cpp sched/reference.cpp task/locals.cpp
+// sources: scope/core.cpp scope/failures.cpp scope/errors.cpp wait/fiber_wait.cpp wait/stop_bridge.cpp wait/errors.cpp wait/thread_waiter.cpp wait/join.cpp task/state.cpp sched/reference.cpp task/locals.cpp
 // abstract lock
 // abstract scheduler
 //
@@ -41,7 +41,7 @@ struct offspring : model_task {
 };
 
 scope_core* opened_by(task::record& owner) {
-  auto* s = new scope_core(owner, weft::failures::cancel_rest, {});
+  auto* s = new scope_core(*owner.owner, &owner, weft::failures::cancel_rest, {});
   s->open();
   return s;
 }

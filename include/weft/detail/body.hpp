@@ -32,11 +32,13 @@ class result {
     ::new (static_cast<void*>(&error_)) std::exception_ptr(std::move(e));
     holds_ = content::error;
   }
-  [[nodiscard]] R take() {
-    if (holds_ == content::error) std::rethrow_exception(take_error());
+  // To one who has joined the task.
+  [[nodiscard]] R take(task_head* of) {
+    if (holds_ == content::error) throw_error_of(of, take_error());
     return std::move(value_);
   }
-  [[nodiscard]] std::exception_ptr error() const noexcept { return holds_ == content::error ? error_ : nullptr; }
+  [[nodiscard]] bool has_error() const noexcept { return holds_ == content::error; }
+  [[nodiscard]] std::exception_ptr error() const noexcept { return has_error() ? error_ : nullptr; }
   [[nodiscard]] std::exception_ptr take_error() noexcept {
     std::exception_ptr e = holds_ == content::error ? std::move(error_) : nullptr;
     clear();
@@ -70,7 +72,8 @@ class result<R> {
     });
   }
   void set_error(std::exception_ptr e) noexcept { pointer_.set_error(std::move(e)); }
-  [[nodiscard]] R take() { return static_cast<R>(*pointer_.take()); }
+  [[nodiscard]] R take(task_head* of) { return static_cast<R>(*pointer_.take(of)); }
+  [[nodiscard]] bool has_error() const noexcept { return pointer_.has_error(); }
   [[nodiscard]] std::exception_ptr error() const noexcept { return pointer_.error(); }
   [[nodiscard]] std::exception_ptr take_error() noexcept { return pointer_.take_error(); }
 
@@ -86,9 +89,10 @@ class result<void> {
     std::forward<F>(f)();
   }
   void set_error(std::exception_ptr e) noexcept { error_ = std::move(e); }
-  void take() {
-    if (error_ != nullptr) std::rethrow_exception(take_error());
+  void take(task_head* of) {
+    if (error_ != nullptr) throw_error_of(of, take_error());
   }
+  [[nodiscard]] bool has_error() const noexcept { return error_ != nullptr; }
   [[nodiscard]] std::exception_ptr error() const noexcept { return error_; }
   [[nodiscard]] std::exception_ptr take_error() noexcept { return std::exchange(error_, nullptr); }
 

@@ -14,7 +14,7 @@ struct kin;
 class family {
  public:
   // The child has thrown something other than `cancelled`; it still runs.
-  virtual void failed(std::exception_ptr why) noexcept = 0;
+  virtual void failed(kin& child, std::exception_ptr why) noexcept = 0;
   // The child has ended, result and all; the last thing that is known of it.
   virtual void ended(kin& child) noexcept = 0;
 

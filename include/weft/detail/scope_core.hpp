@@ -30,6 +30,18 @@ enum class scope_end : unsigned char { returned, children_timed_out, timed_out, 
 // Waits for every child. Then throws the failure, or `cancelled` if the owner is to be cancelled. Drops the owner's reference, always.
 [[nodiscard]] WEFT_API scope_end close_scope(scope_core* s, body_end how);
 
+// By the body: waits for every child there is, with those that they spawn meanwhile. A cancellation point that throws only afterwards.
+WEFT_API void join_scope(scope_core* s, std::source_location where);
+// The scope behind a task_group. In the runtime of the running task, if `in` is nullptr.
+[[nodiscard]] WEFT_API scope_core* open_group(runtime* in, failures policy, const std::stop_token& stop,
+                                              std::source_location where);
+// Waits for every child. Then throws the failure, or `cancelled` if the owner is to be cancelled. False: children were cut short.
+WEFT_API bool join_group(scope_core* s, std::source_location where);
+// Cancels, waits, reports what would be lost, drops the owner's reference. `unwinds`: by an exception.
+WEFT_API void leave_group(scope_core* s, bool unwinds) noexcept;
+// Whether the caller is a task of the scope's runtime.
+[[nodiscard]] WEFT_API bool is_inside(const scope_core* s) noexcept;
+
 // The body has thrown. False: it only found a task cancelled because the scope was, so it was cut short and has not failed.
 [[nodiscard]] WEFT_API bool fail_scope(scope_core* s, std::exception_ptr why) noexcept;
 WEFT_API void cancel_scope(scope_core* s) noexcept;
@@ -60,14 +72,15 @@ class scoped_body {
   static ended run(void* p) noexcept {
     auto* self = static_cast<scoped_body*>(p);
     const ended how = body<F>::run_body(&self->inner_);
-    if (std::exception_ptr why = self->inner_.outcome().error()) self->first_.of->failed(std::move(why));
+    if (self->inner_.outcome().has_error()) [[unlikely]]
+      self->tell_failure();
     return how;
   }
   static void destroy_closure(void* p) noexcept { body<F>::destroy_closure(&static_cast<scoped_body*>(p)->inner_); }
   static void fail(void* p, std::exception_ptr why) noexcept {
     auto* self = static_cast<scoped_body*>(p);
-    body<F>::fail_body(&self->inner_, why);
-    self->first_.of->failed(std::move(why));
+    body<F>::fail_body(&self->inner_, std::move(why));
+    self->tell_failure();
   }
   static std::exception_ptr dispose(void* p) noexcept {
     (void)body<F>::dispose_body(&static_cast<scoped_body*>(p)->inner_);  // the scope has it
@@ -77,6 +90,8 @@ class scoped_body {
                                   &dispose};
 
  private:
+  [[gnu::cold, gnu::noinline]] void tell_failure() noexcept { first_.of->failed(first_, inner_.outcome().error()); }
+
   kin first_;  // the core finds it here, and needs it after the rest is gone
   body<F> inner_;
 };

@@ -67,6 +67,7 @@ WEFT_API void park_if(bool (*still)(const void*), const void* context, std::sour
 [[noreturn]] WEFT_API void throw_usage(const char* what);
 [[noreturn]] WEFT_API void throw_usage(const char* what, std::source_location where);  // says the place as well
 [[noreturn]] WEFT_API void throw_task_cancelled(const task_head* t);
+[[noreturn]] WEFT_API void throw_error_of(task_head* t, std::exception_ptr error);  // to one who has joined it
 
 }  // namespace detail
 }  // namespace weft::inline v1
