@@ -59,10 +59,16 @@ wheel::position wheel::earliest() const noexcept {
   return {};
 }
 
+// A slot begins before its timers are due. If there is only one in it, whoever watches need not wake up twice.
 void wheel::publish_earliest() noexcept {
   const position p = earliest();
+  base::time_ns next = base::never_ns;
+  if (p.level >= 0) {
+    waits::node& first = *lists_[p.level * slots + p.slot];
+    next = static_cast<base::time_ns>((first.next == nullptr ? entry_of(first).tick : p.tick) << tick_shift);
+  }
   // release pairs with the acquire in next_deadline(): who fires then finds the timer.
-  next_.store(p.level < 0 ? base::never_ns : static_cast<base::time_ns>(p.tick << tick_shift), base::release);
+  next_.store(next, base::release);
 }
 
 std::size_t wheel::fire(base::time_ns now, sched::worker& on, std::size_t most) noexcept {

@@ -61,6 +61,33 @@ void on_a_worker(F&& f) {
   rt.run([&] { f(*sched::this_worker()); });
 }
 
+// Who watches sleeps until then: one look before it would be in vain.
+// req: BZ-5
+TEST(Wheel, a_lone_timer_says_when_it_is_due_however_far_away) {
+  const time_ns start = base::now() + 60'000'000'000;
+  for (const time_ns distance : {time_ns{1'000'000}, time_ns{10'000'000}, time_ns{3'000'000'000}, time_ns{1} << 50}) {
+    wheel w;
+    sleeper s;
+    s.park(w, start + distance);
+    EXPECT_GE(w.next_deadline(), start + distance);
+    EXPECT_LT(w.next_deadline(), start + distance + one_tick);
+    s.leave(w);
+  }
+}
+
+// req: BZ-11
+TEST(Wheel, of_timers_far_away_none_is_overslept) {
+  const time_ns start = base::now() + 60'000'000'000;
+  wheel w;
+  sleeper later;
+  sleeper sooner;
+  later.park(w, start + 20'000'000'000);
+  sooner.park(w, start + 19'999'000'000);
+  EXPECT_LE(w.next_deadline(), start + 19'999'000'000);
+  sooner.leave(w);
+  later.leave(w);
+}
+
 // req: BZ-11
 TEST(Wheel, each_timer_fires_at_its_time_or_at_most_a_tick_later_whatever_its_distance) {
   on_a_worker([](sched::worker& here) {
