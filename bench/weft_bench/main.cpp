@@ -158,6 +158,12 @@ Result wake_latency(u64 n) {
   return percentiles_us(std::move(ns));
 }
 
+Result idle_price(u64 n) {
+  const u64 cpu = cpu_ns();
+  for (u64 i = 0; i < n; ++i) weft::sleep_for(std::chrono::milliseconds(10));
+  return {double(cpu_ns() - cpu) / 1e6};
+}
+
 int workers = 0;
 
 Result steal_latency(u64 n) {
@@ -215,6 +221,7 @@ int main(int argc, char** argv) {
                        {"accept_backlog", "ms", 1, weft_bench::accept_backlog},
                        {"mem_parked", "bytes/task", 100000, mem_parked},
                        {"wake_latency", "us", 1000, wake_latency},
+                       {"idle_price", "ms", 300, idle_price},
                        {"steal_latency", "us", 20000, steal_latency},
                        {"trivial_tasks", "ns/op", 1000000, trivial_tasks},
                    },
