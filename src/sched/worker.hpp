@@ -25,6 +25,7 @@
 #include "context/stack.hpp"
 #include "sched/driver.hpp"
 #include "sched/fresh_deque.hpp"
+#include "sched/idle_gaps.hpp"
 #include "sched/inbox.hpp"
 #include "sched/lifo_slot.hpp"
 #include "sched/ring.hpp"
@@ -252,6 +253,7 @@ class alignas(base::cache_line) worker {
   scheduler& scheduler_;
   const int id_;
   base::random random_;
+  idle_gaps gaps_;
   std::uint32_t ticks_ = 0;
   base::time_ns oldest_started_ = 0;  // when the oldest fresh task last had its turn
   std::uint64_t next_id_ = 0;

@@ -15,8 +15,8 @@
 namespace weft::inline v1::sched {
 namespace {
 
-// Waking a sleeping thread takes some 30 µs, a task often less: look around about that long before sleeping.
-constexpr base::time_ns spin_ns = base::spin_time(20'000);
+// Waking a sleeping thread takes some 30 µs, a task often less: look around about that long before sleeping, if that paid lately.
+constexpr base::time_ns spin_ns = base::spin_time(idle_gaps::look_around);
 
 }  // namespace
 
@@ -87,6 +87,7 @@ void worker::loop() noexcept {
 // nullptr: the worker is to end. `searching`: it is counted as such already.
 record* worker::find_work(bool searching) noexcept {
   idle_set& idle = scheduler_.idle();
+  base::time_ns asleep_since = 0;  // 0: not yet
   for (;;) {
     if (drain_requested_.load(base::acquire)) {
       if (searching) scheduler_.end_search(*this);
@@ -95,11 +96,15 @@ record* worker::find_work(bool searching) noexcept {
     }
     if (!searching) searching = idle.start_searching();
     record* t = next_local();
-    if (t == nullptr && searching) t = search();
+    if (t == nullptr && searching) {
+      t = search();
+      if (t != nullptr && asleep_since == 0) gaps_.found();
+    }
     if (t == nullptr) t = from_background();
     if (t != nullptr) {
       state_.store(worker_state::active, base::relaxed);
       if (searching) scheduler_.end_search(*this);
+      if (asleep_since != 0) gaps_.slept(base::now() - asleep_since);
       return t;
     }
     if (scheduler_.stopping()) {
@@ -108,6 +113,7 @@ record* worker::find_work(bool searching) noexcept {
     }
     // Enough others search. What keeps us from sleeping is theirs to take: do not hammer the idle set meanwhile.
     if (!searching) base::cpu_relax();
+    if (asleep_since == 0) asleep_since = base::now();
     searching = sleep(searching);
     tick_.forget();
   }
@@ -115,7 +121,7 @@ record* worker::find_work(bool searching) noexcept {
 
 record* worker::search() noexcept {
   state_.store(worker_state::idle_spin, base::relaxed);
-  const base::time_ns until = base::now() + spin_ns;
+  const base::time_ns until = gaps_.are_short() ? base::now() + spin_ns : 0;  // 0: one round
   base::time_ns now = 0;
   do {
     if (record* t = scheduler_.steal_for(*this)) return t;
