@@ -57,16 +57,18 @@ void monitor::run() noexcept {
   while (!scheduler_.stopping()) {
     if (!look(base::now()))
       rest();
-    else if (nap_ <= longest_nap)
-      nap();
-    else
+    else if (idle_since_ != 0 && is_alert(last_look_) && nap_ > alert_nap)
       rest(base::now() + nap_);
+    else
+      nap();
   }
 }
 
+// Whoever leaves the idle set meanwhile does not end it: the bound of M1 is its length.
 void monitor::nap() noexcept {
-  state_.store(napping, base::relaxed);
-  base::futex_wait(state_, napping, base::now() + nap_);
+  const std::uint32_t how = nap_ <= careful_nap ? napping : dozing;
+  state_.store(how, base::relaxed);
+  base::futex_wait(state_, how, base::now() + nap_);
   state_.store(awake, base::relaxed);
 }
 
@@ -92,44 +94,80 @@ bool monitor::look(base::time_ns now) noexcept {
   if (now - last_look_ > was_stopped_after)
     for (note& n : notes_) n.since = now;
   last_look_ = now;
-  if (scheduler_.someone_works()) {
-    if (idle_since_ != 0) nap_ = shortest_nap;
-    idle_since_ = 0;
-    scheduler_.stop_asking();
-    look_at_workers(now);
-    return true;
-  }
+  if (!scheduler_.someone_works()) return look_at_sleepers(now);
+  if (idle_since_ != 0) nap_ = shortest_nap;
+  idle_since_ = 0;
+  scheduler_.stop_asking();
+  look_at_workers(now);
+  return true;
+}
+
+bool monitor::look_at_sleepers(base::time_ns now) noexcept {
   if (idle_since_ == 0) {
     idle_since_ = now;
     for (worker* w : scheduler_.workers()) w->set_stuck(false);
   }
+  const bool quiet = is_quiet(now);
   const bool one_leaves = retire_sleepers(now, 0);
   const bool too_many = elasticity_.has_too_many(members_, 0);
-  // Not at once: whoever works every millisecond should not have to wake it each time.
-  const bool backs_off = !one_leaves && now - idle_since_ >= back_off_after;
-  nap_ = backs_off ? std::min(2 * nap_, longest_idle_nap) : shortest_nap;
-  // Nor too often: one who works for some microseconds now and then is not seen to, and keeps something each time.
-  if (now - std::max(idle_since_, trimmed_at_) < rest_after || too_many) return true;
+  if (one_leaves) {
+    nap_ = shortest_nap;  // others may follow
+  } else if (is_alert(now)) {
+    // It rests, to be woken, but not at once: whoever works every millisecond should not have to wake it each time.
+    nap_ = now - idle_since_ >= back_off_after ? std::min(2 * nap_, longest_idle_rest) : shortest_nap;
+  } else {
+    nap_ = std::min(2 * nap_, longest_idle_nap);
+  }
+  if (too_many || now - idle_since_ < rest_after) return true;
+  // Those who work for some microseconds now and then are not seen to, and keep something each time: not too often for them.
+  if (!quiet && now - trimmed_at_ < trim_every) return true;
   // What a sleeper gives after the trim would stay. A record in its cache would keep the slab it is from.
   if (scheduler_.somebody_keeps()) {
-    if (!scheduler_.asks()) nap_ = longest_nap;
+    if (!scheduler_.asks()) nap_ = alert_nap;
     scheduler_.ask_for_caches();
     return true;
   }
   if (!scheduler_.trim()) return true;
   trimmed_at_ = now;
-  nap_ = longest_idle_nap;
+  if (!quiet) return true;
+  nap_ = shortest_nap;  // for whoever ends the rest
   return false;
 }
 
+// Nobody has worked for a while. The looks alone do not tell: most tasks are over before the next one.
+bool monitor::is_quiet(base::time_ns now) noexcept {
+  std::uint64_t sleeps = 0;
+  for (const worker* w : scheduler_.workers()) sleeps += w->counters().sleeps.get();
+  if (sleeps != sleeps_) quiet_since_ = now;
+  sleeps_ = sleeps;
+  return now - quiet_since_ >= rest_after;
+}
+
 void monitor::look_at_workers(base::time_ns now) noexcept {
-  const pool_sample s = sample(now);
+  const sight s = sample(now);
   const std::size_t more = scheduler_.is_elastic() ? elasticity_.decide(s) : 0;
   if (more != 0 && now >= no_growth_before_) grow(more, s, now);
-  const bool something_to_watch = s.stuck + s.blocked != 0 || (s.work_waits && s.idle == 0);
-  nap_ = something_to_watch ? shortest_nap : std::min(2 * nap_, longest_nap);
+  nap_ = next_nap(s, now);
   (void)retire_sleepers(now, s.blocked);
   complaints_.look(scheduler_, s, now);
+}
+
+// M2: it grows only if nothing was seen behind which work could be stranded.
+base::time_ns monitor::next_nap(const sight& s, base::time_ns now) const noexcept {
+  const base::time_ns longer = 2 * nap_;
+  if (is_alert(now) || scheduler_.is_starving()) {
+    const bool something_to_watch = s.stuck + s.blocked != 0 || (s.work_waits && s.idle == 0);
+    return something_to_watch ? shortest_nap : std::min(longer, alert_nap);
+  }
+  if (base::check<"monitor.stands_still">(!s.all_advance)) {
+    // Those that the system has put aside are not among the stuck: the machine is busy enough.
+    const bool only_put_aside = s.stuck + s.blocked == 0 && nap_ <= careful_nap;
+    return only_put_aside ? std::min(longer, careful_nap) : shortest_nap;
+  }
+  if (base::check<"monitor.all_give_way">(s.some_give_way && s.idle == 0)) return shortest_nap;
+  // Who is idle does not see what lies behind one who is busy.
+  const bool depends = base::check<"monitor.depends">(s.idle != 0 && s.pressure > 0);
+  return std::min(longer, depends ? careful_nap : longest_nap);
 }
 
 monitor::note& monitor::note_of(const worker& w) noexcept { return notes_[static_cast<std::size_t>(w.id())]; }
@@ -152,15 +190,19 @@ bool monitor::is_stuck(const worker& w, note& seen, base::time_ns now) noexcept 
 }
 
 // One look at every worker. What lies behind a stuck one is given to others on the way (M2).
-pool_sample monitor::sample(base::time_ns now) noexcept {
-  pool_sample s;
+monitor::sight monitor::sample(base::time_ns now) noexcept {
+  sight s;
   s.workers = members_;
   s.idle = scheduler_.idle().sleeping() + scheduler_.idle().searching();
   bool waits = false;
   for (worker* w : scheduler_.workers()) {
-    const bool stuck = is_stuck(*w, note_of(*w), now);
+    note& seen = note_of(*w);
+    const bool stuck = is_stuck(*w, seen, now);
     w->set_stuck(stuck);
     if (stuck) ++s.stuck;
+    // One that gives way has nothing behind it that others were not told of.
+    s.some_give_way = s.some_give_way || w->gives_way();
+    s.all_advance = s.all_advance && (seen.since == now || w->gives_way());
     waits = waits || w->has_visible_work() || (stuck && !w->slot_.empty());
     s.pressure += w->queued();
   }
@@ -192,24 +234,35 @@ bool monitor::look_behind_stuck(pool_sample& s, base::time_ns now) noexcept {
 }
 
 // A stuck worker uses a processor, or its thread is blocked: its task holds it. Or the system has put the thread aside; more threads
-// would only make that worse, and it will go on by itself. The kernel is asked only when that may decide something.
+// would only make that worse, and it will go on by itself. The kernel is asked only when that may decide something: whether the pool
+// grows, or whether the monitor is alert from now on.
 bool monitor::classify(worker& w, pool_sample& s, base::time_ns now) noexcept {
   note& seen = note_of(w);
   const bool stuck = w.is_stuck();
+  const bool nobody_comes = s.work_waits && s.idle == 0;
+  const bool alarming = stuck && !w.gives_way() && (s.work_waits || now - seen.since >= alarming_after);
+  // What waits behind it goes to an idle one now, and after that it need not be stuck any more: no second look would tell.
+  const bool is_rescued = s.idle != 0 && (w.has_visible_work() || !w.slot_.empty());
   bool held = stuck;
-  if (stuck && s.work_waits && s.idle == 0) {
-    const base::time_ns ask_every = seen.thread == thread_state::sleeps ? ask_sleeping_every : ask_running_every;
-    if (seen.asked_at < seen.since || now - seen.asked_at >= ask_every) {
-      seen.thread = state_of_thread(w.thread_id());
-      seen.asked_at = now;
-    }
-    // In this order: what the kernel says may be about something that it does since we looked.
-    held = (seen.thread != thread_state::runs || computes(w, seen, now)) && !gets_on(w, seen);
-  }
+  if (stuck && nobody_comes)
+    held = is_held(w, seen, now);
+  else if (alarming && !is_rescued)
+    held = computes(w, seen, now) || is_held(w, seen, now);  // mostly without a question to the kernel
+  if (base::check<"monitor.alert">(alarming && held)) alert_until_ = now + stay_alert;
   const bool blocked = (held && seen.thread == thread_state::sleeps) || w.gives_way();
   if (blocked) ++s.blocked;
   if (stuck && (blocked || !held)) --s.stuck;
   return held;
+}
+
+bool monitor::is_held(worker& w, note& seen, base::time_ns now) noexcept {
+  const base::time_ns ask_every = seen.thread == thread_state::sleeps ? ask_sleeping_every : ask_running_every;
+  if (seen.asked_at < seen.since || now - seen.asked_at >= ask_every) {
+    seen.thread = state_of_thread(w.thread_id());
+    seen.asked_at = now;
+  }
+  // In this order: what the kernel says may be about something that it does since we looked.
+  return (seen.thread != thread_state::runs || computes(w, seen, now)) && !gets_on(w, seen);
 }
 
 // It has used a processor for the threshold since it was first found stuck, however long that took: it may be one of many.

@@ -42,7 +42,14 @@ void scheduler::move_to(worker& on, lane* to) noexcept {
 // For a worker whose task may block from now on, while work waits behind it.
 void scheduler::find_replacement() noexcept {
   notify();  // with its fence: whoever goes to sleep now sees the work, or is seen
-  if (idle_.sleeping() + idle_.searching() == 0) monitor_->hurry();
+  if (nobody_is_idle()) monitor_->hurry();
+}
+
+// The same while nothing waits yet. What comes from outside, or a timer, would find nobody if all are busy or blocked, and the monitor
+// would not look for a while: it has to be woken. Without a fence, because a turn on a lane takes some nanoseconds: if this misses a
+// monitor that lies down in the same moment, the work waits for one of its naps.
+void scheduler::gave_way() noexcept {
+  if (base::check<"monitor.dozes">(monitor_->dozes()) && nobody_is_idle()) monitor_->hurry();
 }
 
 }  // namespace weft::inline v1::sched

@@ -182,7 +182,8 @@ void scheduler::inject_elsewhere(worker& from, record* t) noexcept {
   inject_to(static_cast<std::uint32_t>(from.id()) + 1, t);  // from there on, so that `from` is the last choice
 }
 
-// Of a worker that will come to it soon; else of one that will come to it at all.
+// Of a worker that will come to it soon: it is not stuck, and its task has not said that it may block. Else of one that will come to
+// it at all.
 std::uint32_t scheduler::choose_inbox(std::uint32_t first) const noexcept {
   const auto n = static_cast<std::uint32_t>(worker_count());
   first %= n;
@@ -190,7 +191,7 @@ std::uint32_t scheduler::choose_inbox(std::uint32_t first) const noexcept {
   for (std::uint32_t i = first; i < first + n; ++i) {
     const worker& w = *worker_pointers_[i % n];
     if (w.is_leaving()) continue;
-    if (!w.is_stuck()) return i % n;
+    if (!w.is_stuck() && !w.gives_way()) return i % n;
     if (stuck == n) stuck = i % n;
   }
   return stuck != n ? stuck : first;
@@ -202,13 +203,17 @@ void scheduler::inject_to(std::uint32_t first_choice, record* t) noexcept {
   WEFT_LOG(inbox, "task %s to the inbox of worker %u", task::label(*t).text, to);
   worker& chosen = *worker_pointers_[to];
   chosen.push_inbox(t);
-  if (options_.stealing)
-    notify(static_cast<int>(to));
-  else if (idle_.wake_exactly(static_cast<int>(to)))
-    chosen.wake();
-  // After the fence in wake_exactly(): either we see that the worker has died, or it sees the task in worker_died().
-  else if (base::check<"drain.dead">(chosen.state() == worker_state::dead))
-    notify();
+  if (!options_.stealing) {
+    if (idle_.wake_exactly(static_cast<int>(to))) chosen.wake();
+    // After the fence in wake_exactly(): either we see that the worker has died, or it sees the task in worker_died().
+    else if (base::check<"drain.dead">(chosen.state() == worker_state::dead))
+      notify();
+    return;
+  }
+  notify(static_cast<int>(to));
+  // All may block, or this one has said so since we chose it.
+  if (chosen.gives_way()) [[unlikely]]
+    find_replacement();
 }
 
 void scheduler::take_overflow(worker& from, chain<record>&& overflow) noexcept {

@@ -99,6 +99,7 @@ class scheduler {
   }
   static void move_to(worker& on, lane* to) noexcept;
   void find_replacement() noexcept;
+  void gave_way() noexcept;
   [[nodiscard]] lane* lane_of(const dispatcher& d) noexcept;
   void assign(record& t, const dispatcher& d) noexcept;
   void inject(record* t) noexcept;
@@ -147,6 +148,7 @@ class scheduler {
   // The only worker: whatever it queues it will find itself, or the monitor.
   [[nodiscard]] bool is_alone() const noexcept { return live_workers() == 1; }
   [[nodiscard]] bool someone_works() const noexcept { return idle_.sleeping() < live_workers() || is_starving(); }
+  [[nodiscard]] bool nobody_is_idle() const noexcept { return idle_.sleeping() + idle_.searching() == 0; }
   // In no worker's queues.
   [[nodiscard]] std::size_t shared_work() const noexcept {
     return global_.size() + urgent_.size() + background_.size();
@@ -154,6 +156,7 @@ class scheduler {
   [[nodiscard]] bool is_elastic() const noexcept { return options_.max_workers > options_.workers; }
   [[nodiscard]] const elasticity& growth() const noexcept { return monitor_->growth(); }
   [[nodiscard]] bool monitor_sleeps() const noexcept { return monitor_->is_asleep(); }
+  [[nodiscard]] bool monitor_dozes() const noexcept { return monitor_->dozes(); }
   [[nodiscard]] bool has_room() const noexcept;  // for another worker
   [[nodiscard]] bool add_worker() noexcept;
   [[nodiscard]] const scheduler_options& options() const noexcept { return options_; }

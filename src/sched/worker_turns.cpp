@@ -31,7 +31,10 @@ void worker::give_way(bool gives) noexcept {
   manner_.store(static_cast<task::extra>(others | (gives ? task::on_lane : 0)), base::relaxed);
   if (!gives) return;
   if (record* t = slot_.take()) return queue_openly(t);
-  if (has_visible_work() || scheduler_.shared_work() != 0) scheduler_.find_replacement();
+  if (has_visible_work() || scheduler_.shared_work() != 0)
+    scheduler_.find_replacement();
+  else
+    scheduler_.gave_way();
 }
 
 // It moves to another lane, or steps aside for a task that starts at once.

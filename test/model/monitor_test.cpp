@@ -2,8 +2,9 @@
 // whole runtime
 // abstract driver
 //
-// M1. While a worker is awake the monitor is, or is being woken.
-// M2. What lies behind a stuck worker is noticed: a task in its queues or its slot, a timer in its wheel.
+// M1. While a worker is awake the monitor looks again after a nap of bounded length, or is being woken.
+// M2. What lies behind a stuck worker is noticed: a task in its queues or its slot, a timer in its wheel. Within one of its longest
+//     naps and a careful one, though nobody was stuck lately; its naps grow only while all advance.
 // A task that nobody takes is a deadlock here: only the monitor's naps have a deadline, and it looks at nothing but what it should.
 #include "step_by_step.hpp"
 #include "timer_sleeper.hpp"
@@ -12,7 +13,9 @@ using explore::join_all;
 using explore::thread;
 using model::ready_task;
 using model::sleeper;
+using weft::sched::monitor;
 using weft::sched::step_by_step;
+namespace base = weft::base;
 
 namespace {
 
@@ -54,6 +57,102 @@ MODEL_TEST(monitor_rescues_what_lies_in_a_slot, .preemptions = 3, .old_reads = 1
   step_by_step steps(2);
   ready_task t;
   behind_a_stuck_worker(steps, t, [&] { steps.at(0).accept_woken(t.woken(0)); });
+}
+
+// Nobody was stuck lately, the monitor may be in its longest nap. Worker 0 comes to an endless task and leaves another one behind it
+// at any moment. Time passes only in naps.
+// req: W-4 CC-16
+MODEL_TEST(monitor_notices_the_first_stuck_worker_in_time, .preemptions = 3, .old_reads = 0, .early_timeouts = 2) {
+  step_by_step steps(2);
+  ready_task endless;
+  ready_task left;
+  base::atomic<base::time_ns> left_at{0};  // 0: noticed before it was written down
+  thread([&] {
+    ready_task::take(steps.sleep_then_find(1));
+    const base::time_ns since = left_at.load(base::relaxed);
+    model_assert(since == 0 || base::now() - since <= monitor::longest_nap + monitor::careful_nap);
+    steps.stop();
+  });
+  thread([&] {
+    explore::when_quiet();
+    steps.calm_monitor();
+    steps.monitor();
+  });
+  thread([&] {
+    explore::when_quiet();
+    steps.keep_busy(0, &endless);
+    steps.advance(0);
+    steps.at(0).accept_fresh(left.made(0));
+    left_at.store(base::now(), base::relaxed);
+  });
+  join_all();
+  model_assert(left.was_taken());
+  steps.count_finished(1);
+}
+
+// Nothing lies behind worker 0 yet.
+// req: CC-16
+MODEL_TEST(monitor_naps_are_short_beside_one_who_stands_still, .preemptions = 0) {
+  step_by_step steps(2);
+  ready_task endless;
+  steps.put_to_sleep(1);
+  steps.keep_busy(0, &endless);
+  steps.calm_monitor();
+  for (int i = 0; i < 5; ++i) {
+    base::pass_time(base::now() + monitor::shortest_nap);
+    model_assert(steps.look() <= monitor::alert_nap);
+  }
+}
+
+// Nobody would see what comes from outside.
+// req: CC-16
+MODEL_TEST(monitor_naps_are_short_while_all_may_block, .preemptions = 0) {
+  step_by_step steps(1);
+  ready_task endless;
+  steps.keep_busy(0, &endless);
+  steps.calm_monitor();
+  steps.at(0).give_way(true);
+  for (int i = 0; i < 5; ++i) {
+    steps.advance(0);
+    base::pass_time(base::now() + monitor::shortest_nap);
+    model_assert(steps.look() <= monitor::alert_nap);
+  }
+  steps.at(0).give_way(false);
+}
+
+// The first was noticed late, the next is not: its naps stay short though all advance.
+// req: CC-16
+MODEL_TEST(monitor_is_alert_after_one_was_stuck, .preemptions = 0) {
+  step_by_step steps(2);
+  ready_task endless;
+  ready_task left;
+  steps.put_to_sleep(1);
+  steps.keep_busy(0, &endless);
+  steps.calm_monitor();
+  steps.put_in_ring(0, left.made(0));
+  base::pass_time(base::now() + monitor::shortest_nap);
+  (void)steps.look();
+  ready_task::take(steps.find(0));
+  for (int i = 0; i < 5; ++i) {
+    steps.advance(0);
+    base::pass_time(base::now() + monitor::alert_nap);
+    model_assert(steps.look() <= monitor::alert_nap);
+  }
+}
+
+// It dozes already when the only worker's task says that it may block.
+// req: CC-16
+MODEL_TEST(monitor_hears_of_one_who_gives_way, .preemptions = -1, .old_reads = 0, .early_timeouts = 0) {
+  step_by_step steps(1);
+  ready_task endless;
+  steps.keep_busy(0, &endless);
+  thread([&] { steps.monitor_dozes(); });
+  thread([&] {
+    explore::when_quiet();
+    steps.at(0).give_way(true);
+  });
+  join_all();
+  steps.at(0).give_way(false);
 }
 
 // All sleep and the monitor is about to rest, for a while at first, when worker 0 wakes by itself: the monitor must be up again, or

@@ -44,10 +44,29 @@ struct step_by_step {
   void monitor_rests() noexcept { scheduler_.monitor_->rest(); }
   // For a while, and does not sleep through it.
   void monitor_is_woken() noexcept {
-    const base::time_ns until = base::now() + monitor::longest_idle_nap;
+    const base::time_ns until = base::now() + monitor::longest_idle_rest;
     scheduler_.monitor_->rest(until);
     model_assert(base::now() < until);
   }
+  // Nobody has been stuck lately: its next nap may be as long as any.
+  void calm_monitor() noexcept {
+    (void)scheduler_.monitor_->look(base::now());
+    scheduler_.monitor_->nap_ = monitor::longest_nap;
+  }
+  // One nap, which somebody ends before its time.
+  void monitor_dozes() noexcept {
+    calm_monitor();
+    const base::time_ns began = base::now();
+    scheduler_.monitor_->nap();
+    model_assert(base::now() == began);
+  }
+  // The nap after a look.
+  [[nodiscard]] base::time_ns look() noexcept {
+    (void)scheduler_.monitor_->look(base::now());
+    return scheduler_.monitor_->nap_;
+  }
+  // A worker comes to another task.
+  void advance(std::size_t i) noexcept { at(i).counters_.dispatched.add(); }
   // A worker sleeps, and has given what it kept. Then it goes to work: called by the worker itself.
   void put_to_sleep(std::size_t i) noexcept {
     at(i).keeps_caches_.store(false, base::relaxed);

@@ -102,6 +102,22 @@ TEST(StackCache, AShortTaskInARuntimeAtRestLeavesNothingBehind) {
   }
 }
 
+// Some task works for a moment every few milliseconds, so that the runtime is never at rest.
+// req: KC-5
+TEST(StackCache, ATaskThatWorksNowAndThenDoesNotKeepMemoryFromGoingBack) {
+  support::watchdog guard(100s, "memory beside a heartbeat");
+  support::watched_runtime rt({.workers = 2, .stack_cache_bytes = 0, .elastic = false});
+  weft::base::atomic<bool> over{false};
+  auto heart = rt->spawn([&] {
+    while (!over.load()) weft::sleep_for(5ms);
+  });
+  many_at_once(rt, 200);
+  const std::size_t surplus = rt.core().stacks().surplus_bytes();
+  support::until([&] { return rt.core().stacks().surplus_bytes() < surplus / 4; });
+  over.store(true);
+  heart.join();
+}
+
 // The sleepers that are asked for what they keep get a processor late, because others compute: it is waited for them.
 // req: KC-5
 TEST(StackCache, OnABusyMachineNothingIsKeptEither) {

@@ -1,0 +1,146 @@
+// How often the monitor looks: seldom while all advance, at once again when one does not.
+#include <gtest/gtest.h>
+
+#include <thread>
+#include <vector>
+
+#include <weft/weft.hpp>
+
+#include "sched/scheduler.hpp"
+#include "support/until.hpp"
+#include "support/watchdog.hpp"
+
+namespace {
+
+using namespace std::chrono_literals;
+using weft::base::atomic;
+
+// Tasks that yield to each other on every worker until the end of this.
+class busy_workers {
+ public:
+  busy_workers(support::watched_runtime& rt, int tasks) {
+    for (int i = 0; i < tasks; ++i)
+      all_.push_back(rt->spawn([this] {
+        while (!over_.load()) weft::yield();
+      }));
+  }
+  ~busy_workers() {
+    over_.store(true);
+    for (auto& t : all_) t.wait();
+  }
+  busy_workers(const busy_workers&) = delete;
+  busy_workers& operator=(const busy_workers&) = delete;
+
+ private:
+  atomic<bool> over_{false};
+  std::vector<weft::join_handle<void>> all_;
+};
+
+void until_the_monitor_dozes(support::watched_runtime& rt) {
+  support::until([&] { return rt.core().monitor_dozes(); });
+}
+
+// Whether it was seen to doze during the next looks at workers.
+bool dozes_in_the_next_looks(support::watched_runtime& rt, std::uint64_t looks) {
+  bool dozed = false;
+  const std::uint64_t enough = rt->elasticity().samples + looks;
+  support::hold_worker_until([&] {
+    dozed = dozed || rt.core().monitor_dozes();
+    return rt->elasticity().samples >= enough;
+  });
+  return dozed;
+}
+
+// One worker is held by a task until another task has run that waits in the slot behind it.
+void get_stuck_before_another(support::watched_runtime& rt) {
+  rt->run([&] {
+    weft::event go;
+    atomic<bool> waits{false};
+    atomic<bool> ran{false};
+    auto behind = weft::spawn([&] {
+      waits.store(true);
+      go.wait();
+      ran.store(true);
+    });
+    support::until([&] { return waits.load(); });
+    weft::yield();
+    go.set();
+    support::hold_worker_until([&] { return ran.load(); });
+    behind.join();
+  });
+}
+
+// req: BZ-5
+TEST(Monitor, DozesBesideWorkersThatAdvance) {
+  support::watchdog guard(60s, "a monitor beside short tasks");
+  support::watched_runtime rt({.workers = 2});
+  const busy_workers all(rt, 8);
+  until_the_monitor_dozes(rt);
+}
+
+// req: BZ-5
+TEST(Monitor, DozesWhileAllSleep) {
+  support::watchdog guard(60s, "a monitor beside sleepers");
+  support::watched_runtime rt({.workers = 2});
+  rt->run([] {});
+  until_the_monitor_dozes(rt);
+}
+
+// req: CC-16
+TEST(Monitor, DoesNotDozeWhileAWorkerStandsStill) {
+  support::watchdog guard(60s, "a monitor beside a long task");
+  support::watched_runtime rt({.workers = 2});
+  rt->run([&] {
+    support::hold_worker_until([] { return weft::sched::this_worker()->is_stuck(); });
+    EXPECT_FALSE(dozes_in_the_next_looks(rt, 20));
+  });
+}
+
+// req: CC-16
+TEST(Monitor, IsAlertAfterAWorkerWasStuck) {
+  if (weft::sched::force_migration) GTEST_SKIP() << "there is no slot in this build";
+  support::watchdog guard(60s, "a monitor after a stuck worker");
+  support::watched_runtime rt({.workers = 2});
+  get_stuck_before_another(rt);
+  const busy_workers all(rt, 8);
+  EXPECT_FALSE(dozes_in_the_next_looks(rt, 20));
+}
+
+// req: CC-16
+TEST(Monitor, NoticesAStuckWorkerThoughItDozed) {
+  if (weft::sched::force_migration) GTEST_SKIP() << "there is no slot in this build";
+  support::watchdog guard(60s, "a worker that gets stuck while the monitor dozes");
+  support::watched_runtime rt({.workers = 2});
+  {
+    const busy_workers all(rt, 8);
+    until_the_monitor_dozes(rt);
+  }
+  get_stuck_before_another(rt);
+}
+
+// All workers have said that they may block, so that nobody is left to notice the next task.
+// req: CC-16
+TEST(Monitor, LooksAfterWorkFromOutsideWhileAllMayBlock) {
+  if (weft::sched::force_migration) GTEST_SKIP() << "without stealing the pool stays as it is";
+  support::watchdog guard(60s, "a task for a pool that is blocked");
+  for (int round = 0; round < 20; ++round) {
+    support::watched_runtime rt({.workers = 2});
+    support::latch over(1);
+    support::latch blocked(2);
+    std::vector<weft::join_handle<void>> both;
+    until_the_monitor_dozes(rt);
+    for (int i = 0; i < 2; ++i)
+      both.push_back(rt->spawn([&] {
+        weft::blocking([&] {
+          blocked.count_down();
+          over.hold();
+        });
+      }));
+    blocked.wait();
+    rt->spawn([] {}).join();
+    over.count_down();
+    for (auto& t : both) t.join();
+  }
+}
+
+}  // namespace
