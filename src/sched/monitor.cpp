@@ -91,8 +91,10 @@ bool monitor::look(base::time_ns now) noexcept {
     scheduler_.notify();
   }
   // The process was stopped, or the machine is overloaded: who was not seen to move had no chance to.
-  if (now - last_look_ > was_stopped_after)
+  if (now - last_look_ > was_stopped_after) {
     for (note& n : notes_) n.since = now;
+    nap_ = shortest_nap;  // nor did anybody advance as far as we know
+  }
   last_look_ = now;
   if (!scheduler_.someone_works()) return look_at_sleepers(now);
   if (idle_since_ != 0) nap_ = shortest_nap;

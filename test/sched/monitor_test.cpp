@@ -7,6 +7,7 @@
 #include <weft/weft.hpp>
 
 #include "sched/scheduler.hpp"
+#include "support/parked.hpp"
 #include "support/until.hpp"
 #include "support/watchdog.hpp"
 
@@ -51,19 +52,17 @@ bool dozes_in_the_next_looks(support::watched_runtime& rt, std::uint64_t looks) 
   return dozed;
 }
 
-// One worker is held by a task until another task has run that waits in the slot behind it.
+// One worker is held by a task until another task has run that waits in the slot behind it. The other worker sleeps meanwhile.
 void get_stuck_before_another(support::watched_runtime& rt) {
   rt->run([&] {
     weft::event go;
-    atomic<bool> waits{false};
     atomic<bool> ran{false};
     auto behind = weft::spawn([&] {
-      waits.store(true);
       go.wait();
       ran.store(true);
     });
-    support::until([&] { return waits.load(); });
-    weft::yield();
+    support::until([&] { return support::parked_tasks(rt.core()) == 1; });
+    support::hold_worker_until([&] { return rt.core().idle().sleeping() == 1; });
     go.set();
     support::hold_worker_until([&] { return ran.load(); });
     behind.join();
