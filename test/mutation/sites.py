@@ -387,24 +387,31 @@ class Finder:
 
 
 def units(root):
-    """A name and a text for each translation unit: the sources layer by layer, then every header."""
+    """Paths that are parsed together: the sources layer by layer, then every header."""
     root = pathlib.Path(root)
     by_layer = collections.defaultdict(list)
     for path in sorted(root.glob("src/**/*.cpp")):
         by_layer[path.parent.name].append(path)
-    for layer, paths in by_layer.items():
-        yield layer, "".join(f'#include "{p}"\n' for p in paths)
+    yield from by_layer.values()
     headers = sorted([*root.glob("include/**/*.hpp"), *root.glob("src/**/*.hpp")])
-    yield "headers", "".join(f'#include "{p}"\n' for p in headers if not LEFT_ALONE_FILES.search(str(p)))
+    yield [p for p in headers if not LEFT_ALONE_FILES.search(str(p))]
 
 
 def parse(root, further=()):
-    """Translation units, one by one."""
+    """Translation units, one by one. Files that do not go together, because of equal names, are parsed alone."""
     index = clang.cindex.Index.create()
     arguments = ["-std=c++20", f"-I{root}/src", f"-I{root}/include", "-DWEFT_CHECKED=1", "-ferror-limit=0", "-w", *further]
-    for name, text in units(root):
-        path = f"{root}/{name}_of_mutation.cpp"
-        yield index.parse(path, args=arguments, unsaved_files=[(path, text)])
+
+    def together(paths):
+        name = f"{root}/parsed_together.cpp"
+        text = "".join(f'#include "{p}"\n' for p in paths)
+        return index.parse(name, args=arguments, unsaved_files=[(name, text)])
+    for paths in units(root):
+        unit = together(paths)
+        if next(errors(unit), None) is None:
+            yield unit
+        else:
+            yield from (together([p]) for p in paths)
 
 
 def errors(unit):
