@@ -116,4 +116,9 @@ class scope_core : public family, private sched::alarm {
   std::optional<std::stop_callback<canceller>> stop_;
 };
 
+// Of the owner's reference.
+struct drop_owner {
+  void operator()(scope_core* s) const noexcept { s->drop_reference(); }
+};
+
 }  // namespace weft::inline v1::detail

@@ -5,14 +5,6 @@
 #include <weft/scope_errors.hpp>
 
 namespace weft::inline v1::detail {
-namespace {
-
-struct drop_owner {
-  void operator()(scope_core* s) const noexcept { s->drop_reference(); }
-};
-
-}  // namespace
-
 scope_core* open_scope(failures policy, const std::stop_token& stop, std::source_location where) {
   task::record* self = waits::current_task();
   if (self == nullptr)

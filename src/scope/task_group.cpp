@@ -10,10 +10,6 @@
 namespace weft::inline v1::detail {
 namespace {
 
-struct drop_owner {
-  void operator()(scope_core* s) const noexcept { s->drop_reference(); }
-};
-
 group_core& as_group(scope_core* s) noexcept { return *static_cast<group_core*>(s); }
 
 bool is_cancelled(const task::record* t) noexcept {
