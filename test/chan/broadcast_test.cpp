@@ -246,11 +246,11 @@ TEST(Broadcast, a_recv_with_a_time_limit_gives_up_in_time_or_gets_the_value_or_t
   watched_runtime rt(2);
   auto [out, in] = weft::make_broadcast<int>(2);
   EXPECT_EQ(in.recv_for(1ms), std::nullopt);
-  auto gets = rt->spawn([&in = in] { EXPECT_EQ(in.recv_for(1h), 5); });
+  auto gets = rt->spawn([&from = in] { EXPECT_EQ(from.recv_for(1h), 5); });
   support::until([&] { return support::parked_tasks(rt.core()) == 1; });
   EXPECT_TRUE(out.send(5));
   gets.join();
-  auto throws = rt->spawn([&in = in] { EXPECT_THROW((void)in.recv_for(1h), std::runtime_error); });
+  auto throws = rt->spawn([&from = in] { EXPECT_THROW((void)from.recv_for(1h), std::runtime_error); });
   support::until([&] { return support::parked_tasks(rt.core()) == 1; });
   out.close(std::make_exception_ptr(std::runtime_error("broken")));
   throws.join();

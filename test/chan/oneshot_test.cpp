@@ -125,12 +125,12 @@ TEST(Oneshot, a_recv_with_a_time_limit_that_waits_gets_the_value_or_throws_the_e
   support::watchdog guard(60s);
   watched_runtime rt(2);
   auto [out, in] = weft::make_oneshot<int>();
-  auto gets = rt->spawn([&in = in] { EXPECT_EQ(in.recv_for(1h), 5); });
+  auto gets = rt->spawn([&from = in] { EXPECT_EQ(from.recv_for(1h), 5); });
   support::until([&] { return support::parked_tasks(rt.core()) == 1; });
   EXPECT_TRUE(out.send(5));
   gets.join();
   auto [broken_out, broken_in] = weft::make_oneshot<int>();
-  auto throws = rt->spawn([&in = broken_in] { EXPECT_THROW((void)in.recv_for(1h), std::runtime_error); });
+  auto throws = rt->spawn([&from = broken_in] { EXPECT_THROW((void)from.recv_for(1h), std::runtime_error); });
   support::until([&] { return support::parked_tasks(rt.core()) == 1; });
   broken_out.close(std::make_exception_ptr(std::runtime_error("broken")));
   throws.join();

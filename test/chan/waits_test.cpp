@@ -97,10 +97,10 @@ void sends_that_wait_are_served(Make value) {
   for (const std::size_t capacity : {0, 1, 3}) {
     auto [out, in] = make<T>(capacity);
     for (std::size_t i = 0; i < capacity; ++i) EXPECT_TRUE(out.send(value()));
-    beside([&out = out, &value] { EXPECT_EQ(out.send_for(value(), 1h).status(), send_status::sent); },
-           [&in = in] {
-             until_senders_wait(in);
-             EXPECT_TRUE(in.recv());
+    beside([&to = out, &value] { EXPECT_EQ(to.send_for(value(), 1h).status(), send_status::sent); },
+           [&from = in] {
+             until_senders_wait(from);
+             EXPECT_TRUE(from.recv());
            });
     EXPECT_EQ(in.size(), capacity);
   }
@@ -119,9 +119,9 @@ TEST(TimeLimit, a_send_that_waits_when_the_reader_goes_is_closed_and_keeps_its_v
   for (const std::size_t capacity : {0, 1, 3}) {
     auto [out, in] = make<token>(capacity);
     for (std::size_t i = 0; i < capacity; ++i) EXPECT_TRUE(out.send(token(0)));
-    const auto wait = [&out = out] {
+    const auto wait = [&to = out] {
       token mine(1);
-      EXPECT_EQ(out.send_for(std::move(mine), 1h).status(), send_status::closed);
+      EXPECT_EQ(to.send_for(std::move(mine), 1h).status(), send_status::closed);
       EXPECT_TRUE(mine.is_there());
     };
     watched_runtime rt(2);
@@ -139,10 +139,10 @@ TEST(TimeLimit, a_receive_that_has_to_wait_gets_what_is_sent) {
   support::watchdog guard(60s);
   for (const std::size_t capacity : {std::size_t{0}, std::size_t{1}, std::size_t{3}, no_limit}) {
     auto [out, in] = make<int>(capacity);
-    beside([&in = in] { EXPECT_EQ(in.recv_for(1h), 7); },
-           [&out = out] {
-             until_receivers_wait(out);
-             EXPECT_TRUE(out.send(7));
+    beside([&from = in] { EXPECT_EQ(from.recv_for(1h), 7); },
+           [&to = out] {
+             until_receivers_wait(to);
+             EXPECT_TRUE(to.send(7));
            });
     EXPECT_TRUE(nobody_waits(in));
   }
@@ -154,8 +154,8 @@ TEST(TimeLimit, a_receive_with_a_time_limit_throws_what_the_channel_was_closed_w
   for (const std::size_t capacity : {std::size_t{0}, std::size_t{1}, std::size_t{3}, no_limit}) {
     auto [out, in] = make<int>(capacity);
     watched_runtime rt(2);
-    auto task = rt->spawn([&in = in] { EXPECT_EQ(text_thrown_by([&] { (void)in.recv_for(1h); }), "broken"); });
-    std::thread outside([&in = in] { EXPECT_EQ(text_thrown_by([&] { (void)in.recv_for(1h); }), "broken"); });
+    auto task = rt->spawn([&from = in] { EXPECT_EQ(text_thrown_by([&] { (void)from.recv_for(1h); }), "broken"); });
+    std::thread outside([&from = in] { EXPECT_EQ(text_thrown_by([&] { (void)from.recv_for(1h); }), "broken"); });
     until_receivers_wait(in, 2);
     out.close(error("broken"));
     task.join();
@@ -314,9 +314,9 @@ TEST(Cancel, a_shield_defers_it) {
   watched_runtime rt(2);
   at_capacities([&](std::size_t capacity) {
     auto [out, in] = make<int>(capacity);
-    auto task = rt->spawn([&in = in] {
+    auto task = rt->spawn([&from = in] {
       const weft::this_task::shield s;
-      return in.recv();
+      return from.recv();
     });
     until_receivers_wait(in);
     task.cancel();
@@ -339,9 +339,9 @@ TEST(Cancel, operations_during_unwinding_act_as_shielded) {
   for (const std::size_t capacity : {0, 1, 3}) {
     auto [out, in] = make<int>(capacity);
     for (std::size_t i = 0; i < capacity; ++i) EXPECT_TRUE(out.send(1));
-    auto task = rt->spawn([&out = out, &never_in = never_in] {
-      const goodbye g{out};
-      (void)never_in.recv();
+    auto task = rt->spawn([&to = out, &never_from = never_in] {
+      const goodbye g{to};
+      (void)never_from.recv();
     });
     until_receivers_wait(never_in);
     task.cancel();

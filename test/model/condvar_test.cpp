@@ -129,18 +129,18 @@ MODEL_TEST(condvar_a_notification_wakes_one, .old_reads = 0) {
   condition c;
   base::atomic<int> woken{0};
   const auto wait_once = [&] {
-    sync::lock(c.mutex, {});
+    locks::lock(c.mutex, {});
     c.tokens = c.tokens + 1;
-    sync::wait(c.changed, c.mutex, {});
+    locks::wait(c.changed, c.mutex, {});
     woken.fetch_add(1, base::relaxed);
-    sync::unlock(c.mutex);
+    locks::unlock(c.mutex);
   };
   fiber first(wait_once);
   fiber other(wait_once);
   for (int waiting = 0; waiting < 2; base::cpu_relax()) {
-    sync::lock(c.mutex, {});
+    locks::lock(c.mutex, {});
     waiting = c.tokens;
-    sync::unlock(c.mutex);
+    locks::unlock(c.mutex);
   }
   c.changed.notify_one();
   explore::when_quiet();

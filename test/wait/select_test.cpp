@@ -811,13 +811,13 @@ TEST(Select, one_that_waits_shielded_or_while_its_task_unwinds_is_not_cancelled)
         sum += v;
       }
     };
-    auto shielded = rt->spawn([&, &in = in, &other = other_in] {
+    auto shielded = rt->spawn([&, &from = in, &other = other_in] {
       const weft::this_task::shield shield;
-      const selects_at_its_end now{in, other, sum};
+      const selects_at_its_end now{from, other, sum};
     });
-    auto unwinds = rt->spawn([&, &in = in, &other = other_in] {
+    auto unwinds = rt->spawn([&, &from = in, &other = other_in] {
       try {
-        const selects_at_its_end now{in, other, sum};
+        const selects_at_its_end now{from, other, sum};
         throw 1;
       } catch (int) {}
     });
