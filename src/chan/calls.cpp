@@ -56,7 +56,7 @@ template <class Operation, side Side>
 [[gnu::always_inline]] inline status park(sched::worker& on, core& c, void* slot, std::source_location where) {
   task::record& self = *on.current();
   waits::check_may_suspend(1, where);
-  waits::note_park(self, Side == side::writer ? "send" : "receive", &c, where);
+  waits::note_site(self, Side == side::writer ? "send" : "receive", &c, where);
   single_wait<Side> w(c, slot);
   switch (waits::detail::park_locked(on, self, w, w.waiting(), self.shields == 0 && !on.is_unwinding())) {
     case waits::detail::round::settle: return w.settle();

@@ -50,7 +50,7 @@ template <class Operation, side Side>
   using waits::detail::begun;
   task::record& self = *on.current();
   waits::check_may_suspend(1, where);
-  waits::note_park(self, reason_of(Side), &c, where);
+  waits::note_site(self, reason_of(Side), &c, where);
   const begun how =
       waits::detail::begin_wait(self, self.shields == 0 && !on.is_unwinding(), [&](task::ticket t) noexcept {
         static_assert(sizeof(entry) <= task::record::wait_room_size);

@@ -289,7 +289,7 @@ bool monitor::take_over(worker& from, bool only_slot) noexcept {
       while (record* other = hands_.pop()) rest.push_back(other);
     }
     for (std::size_t i = 0; i < most_taken; ++i)
-      if (record* t = from.take_oldest_fresh()) rest.push_back(t);
+      if (record* t = from.fresh_.steal()) rest.push_back(t);
     rest.append(from.inbox_.take_all());
   }
   if (rest.empty()) return false;

@@ -118,9 +118,8 @@ void print(const elastic_statistics& s) {
 
 runtime::runtime(const runtime_options& options)
     : main_stack_size_(main_stack_size(options)),
-      core_(std::make_unique<sched::scheduler>(checked(options))),
+      core_((base::read_logged_topics(), std::make_unique<sched::scheduler>(checked(options)))),
       print_statistics_(sched::flag_from_environment("WEFT_STATS")) {
-  base::read_logged_topics();
   if (core_->options().verbose) say_what_was_chosen(*core_);
 }
 

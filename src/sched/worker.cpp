@@ -1,9 +1,14 @@
 #include "sched/worker.hpp"
 
+#include <cstring>
+#include <source_location>
+
 #include "base/cache_line.hpp"
 #include "base/clock.hpp"
+#include "base/log.hpp"
 #include "context/annotate.hpp"
 #include "sched/scheduler.hpp"
+#include "task/name.hpp"
 
 namespace weft::inline v1::sched {
 namespace {
@@ -115,6 +120,14 @@ record* worker::maintain() noexcept {
   const base::time_ns now = base::now();
   tick_.restart(now);
   scheduler_.fire_timers(now, *this);
+  settle_spawned();  // what a callback spawned that a timer called
+  (void)forget_line_if_passed();
+  // More than one share waits outside, or the ring has no room for one. The ring fills up with those then, so that whoever spawns them
+  // waits behind them; and if it stays full of tasks that came later, those outside have a turn in sixteen nevertheless.
+  constexpr std::int32_t turns_between = 16;
+  constexpr std::size_t share = global_queue<record>::max_batch;
+  const std::size_t outside = scheduler_.global().size();
+  if (outside > share || (outside != 0 && woken_.size() + share > woken_.capacity())) tick_.look_after(turns_between);
   if (scheduler_.is_starving()) [[unlikely]] {
     stacks_.drain();
     scheduler_.retry_starved_if_due(now);
@@ -176,7 +189,8 @@ void worker::give_stack(context::stack* s) noexcept {
     task::expect_runnable(*t, "RUNNING");
     base::require(((t->extras & task::on_lane) != 0) == (t->dispatcher != nullptr),
                   "a task has a dispatcher that is not its own");
-    base::require(spawned_ == 0, "a task has left the tasks that it spawned without a place in the order of turns");
+    base::require((spawned_ & ~logs_parks) == 0,
+                  "a task has left the tasks that it spawned without a place in the order of turns");
   }
   t->running.store(task::run_state::running, base::relaxed);
   current_.store(t, base::relaxed);
@@ -304,9 +318,23 @@ void worker::yield() noexcept {
   switch_from(*this, current(), next);
 }
 
+// The one place that all parks pass.
+void worker::before_parking() noexcept {
+  line_up_spawned();
+  if ((spawned_ & logs_parks) == 0) return;
+  [[maybe_unused]] const record& self = *current();
+  [[maybe_unused]] const std::source_location where = self.waits_at.load(base::relaxed);
+  [[maybe_unused]] const char* what = self.waits_for.load(base::relaxed);
+  [[maybe_unused]] const bool joins = std::strcmp(what, "join") == 0;
+  WEFT_LOG(park, "task %s parks for %s%s%s at %s:%u", task::label(self).text, what, joins ? " of " : "",
+           joins ? task::label(*static_cast<const record*>(self.waits_on.load(base::relaxed))).text : "",
+           where.file_name(), where.line());
+}
+
 void worker::park(worker& on, void (*unlock)(void*) noexcept, void* locked) noexcept {
   record* const self = on.current();
-  on.settle_spawned();
+  if (on.spawned_ != 0) [[unlikely]]
+    on.before_parking();
   on.left_.what = departure::kind::parking;
   on.left_.who = self;
   on.left_.unlock = unlock;

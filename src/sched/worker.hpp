@@ -104,7 +104,7 @@ class alignas(base::cache_line) worker {
     return false;
   }
   // The running task is about to wait for tasks: those that it has spawned go depth first.
-  void keep_spawned() noexcept { spawned_ = 0; }
+  void keep_spawned() noexcept { spawned_ &= logs_parks; }
   void return_budget() noexcept { ++budget_; }  // what was spent just now
   [[nodiscard]] bool has_budget() const noexcept { return budget_ >= 0; }  // and so there is a running task
 
@@ -117,12 +117,6 @@ class alignas(base::cache_line) worker {
   void queue(record* t) noexcept;  // RUNNABLE, and has its turn (lane.hpp)
 
   // --- anybody ----------------------------------------------------------------------------------------------------
-  // The oldest fresh task, for a queue that does not tell the tasks of fork trees from others.
-  [[nodiscard]] record* take_oldest_fresh() noexcept {
-    record* t = fresh_.steal();
-    if (t != nullptr) t->extras |= task::in_fork_tree;
-    return t;
-  }
   void push_inbox(record* t) noexcept { inbox_.push(t); }
   void wake() noexcept { driver_->wake(); }
   void request_drain() noexcept { drain_requested_.store(true, base::release); }
@@ -136,7 +130,7 @@ class alignas(base::cache_line) worker {
   }
   [[nodiscard]] int thread_id() const noexcept { return thread_id_.load(base::relaxed); }
   // The running task has said that it may block.
-  [[nodiscard]] bool gives_way() const noexcept { return (manner_.load(base::relaxed) & task::on_lane) != 0; }
+  [[nodiscard]] bool gives_way() const noexcept { return (manner_.load(base::relaxed) & may_block) != 0; }
   [[nodiscard]] bool has_visible_work() const noexcept { return !woken_.empty() || !fresh_.empty() || !inbox_.empty(); }
 
   void start();  // throws std::system_error
@@ -176,6 +170,7 @@ class alignas(base::cache_line) worker {
       line_up_spawned();
   }
   void line_up_spawned() noexcept;
+  [[gnu::noinline]] void before_parking() noexcept;
   void queue_woken(record* t) noexcept;
   void queue_behind(record* t) noexcept;
   [[gnu::cold]] void queue_and_log(record* t) noexcept;  // apart: its text would be in the frame of whoever wakes
@@ -183,6 +178,7 @@ class alignas(base::cache_line) worker {
     if (record* displaced = slot_.put(t)) queue_behind(displaced);
   }
   [[gnu::cold]] void accept_specially(record* t) noexcept;
+  bool forget_line_if_passed() noexcept;
   void queue_fresh(record* t) noexcept;
   [[gnu::cold]] void queue_overflowing(record* fresh) noexcept;
   [[gnu::cold]] void queue_openly(record* t) noexcept;
@@ -235,12 +231,17 @@ class alignas(base::cache_line) worker {
   // turns yet. If it waits for tasks next they stay, and are taken newest first: a fork tree goes depth first and stays small.
   // Otherwise they line up behind the woken tasks, in the order in which they came.
   std::uint32_t spawned_ = 0;
+  // A bit of it, so that one question is for both: whoever parks is told of (WEFT_LOG=park).
+  static constexpr std::uint32_t logs_parks = std::uint32_t{1} << 31;
   std::uint8_t slot_runs_ = 0;
   std::uint8_t passed_over_ = 0;  // turns since a fresh task had one
   std::uint8_t urgent_runs_ = 0;
-  // What holds for all tasks here, as bits of record::extras, so that one question is for both. on_lane: the running task may block.
-  // waits_for_several: spawned tasks have lined up and not all have had their turns; till then woken ones go behind them, because
-  // whoever spawns, and is woken again and again through the slot, would spawn more than ever start.
+  // What holds for all tasks here. Its bits are bits of record::extras with which a task is treated in the same way, so that whoever
+  // queues or runs a task asks one question for both.
+  static constexpr task::extra may_block = task::on_lane;  // the running task
+  // Spawned tasks have lined up, and not all have had their turns. Till then woken tasks go behind them, not into the slot: who spawns,
+  // and is woken again and again through the slot, would spawn more than ever start.
+  static constexpr task::extra line_waits = task::waits_for_several;
   base::atomic<task::extra> manner_{0};
   std::uint32_t line_end_ = 0;  // the place in woken_ behind those that have lined up
   base::atomic<bool> drain_requested_{false};

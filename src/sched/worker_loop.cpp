@@ -50,7 +50,9 @@ worker::worker(scheduler& s, int id)
       woken_(static_cast<std::uint32_t>(s.queue_capacity())),
       fresh_(s.queue_capacity()),
       timers_(make_timer_source()),
-      driver_(make_futex_driver()) {}
+      driver_(make_futex_driver()) {
+  if (base::logs(base::topic::park)) spawned_ = logs_parks;
+}
 
 worker::~worker() = default;
 
@@ -221,7 +223,7 @@ void worker::drain() noexcept {
   if (in_hand_ != nullptr) rest.push_back(std::exchange(in_hand_, nullptr));
   if (record* t = slot_.take()) rest.push_back(t);
   while (record* t = woken_.pop()) rest.push_back(t);
-  while (record* t = take_oldest_fresh()) rest.push_back(t);
+  while (record* t = fresh_.steal()) rest.push_back(t);
   rest.append(inbox_.take_all());
   scheduler_.global().push(std::move(rest));
   base::step<"drain.notify">([&] { scheduler_.notify(); });

@@ -35,11 +35,14 @@ void worker::append_overflowing(record* t) noexcept {
 // The running task leaves without waiting for what it has spawned, or wakes somebody who comes after that. What the ring has no room
 // for goes behind everything else.
 [[gnu::noinline]] void worker::line_up_spawned() noexcept {
+  const std::uint32_t spawned = spawned_ & ~logs_parks;
+  if (spawned == 0) return;
+  spawned_ &= logs_parks;
   chain<record> overflow;
-  fresh_.pop_newest(std::exchange(spawned_, 0), [&](record* t) { woken_.push(t, overflow); });
+  fresh_.pop_newest(spawned, [&](record* t) { woken_.push(t, overflow); });
   spill(overflow);
   line_end_ = woken_.end();
-  manner_.store(manner_.load(base::relaxed) | task::waits_for_several, base::relaxed);
+  manner_.store(manner_.load(base::relaxed) | line_waits, base::relaxed);
   // Somebody may have looked for them while they were in neither queue.
   tell_if(woken_.size() > 1);
 }
@@ -60,12 +63,16 @@ inline void worker::tell_if(bool worth_it) noexcept {
 void worker::accept_specially(record* t) noexcept {
   if ((t->extras & task::is_routed) != 0) return scheduler::route(t);
   if constexpr (force_migration) return scheduler_.inject_elsewhere(*this, t);
-  if (woken_.has_passed(line_end_)) {
-    manner_.store(static_cast<task::extra>(manner_.load(base::relaxed) & ~task::waits_for_several), base::relaxed);
-    if ((t->extras & task::waits_for_several) == 0 && !gives_way()) return queue_woken(t);
-  }
+  if (forget_line_if_passed() && (t->extras & task::waits_for_several) == 0) return queue_woken(t);
   WEFT_LOG(wake, "task %s behind the others of worker %d", task::label(*t).text, id_);
   gives_way() ? queue_openly(t) : queue_behind(t);
+}
+
+// True: woken tasks may use the slot.
+bool worker::forget_line_if_passed() noexcept {
+  if (woken_.has_passed(line_end_))
+    manner_.store(static_cast<task::extra>(manner_.load(base::relaxed) & ~line_waits), base::relaxed);
+  return manner_.load(base::relaxed) == 0;
 }
 
 void worker::queue_and_log(record* t) noexcept {
@@ -110,25 +117,20 @@ inline void worker::queue_fresh(record* t) noexcept {
   tell_if(!first);  // one short task is not worth waking a thread for
 }
 
-// The oldest go elsewhere, unless they are the running task's own: those keep their order and make room for this one.
+// The running task's own line up, and keep their order. Otherwise the oldest go to the global queue, and have their turns in the order of
+// all from then on: who spawns more than this before it joins does not grow a tree, or does not wait for all of it.
 void worker::queue_overflowing(record* fresh) noexcept {
-  if (spawned_ >= fresh_.capacity() / 2) {
-    line_up_spawned();
-  } else {
-    chain<record> older;
-    for (std::size_t i = 0; i < fresh_.capacity() / 2; ++i)
-      if (record* t = take_oldest_fresh()) older.push_back(t);
-    spill(older);
-  }
-  bool first = false;
-  (void)fresh_.try_push(fresh, first);  // there is room now
+  if ((spawned_ & ~logs_parks) >= fresh_.capacity() / 2) line_up_spawned();
+  chain<record> overflow;
+  fresh_.push(fresh, overflow);
+  spill(overflow);
 }
 
 // In the order of their turns, started or not.
 void worker::queue(record* t) noexcept {
   if ((t->extras & task::on_lane) != 0) return queue_openly(t);
   if (t->is_started())
-    gives_way() ? queue_openly(t) : queue_woken(t);
+    manner_.load(base::relaxed) != 0 ? queue_openly(t) : queue_woken(t);
   else
     queue_fresh(t);
 }
@@ -165,11 +167,7 @@ void worker::accept_woken_batch(chain<record>&& batch) noexcept {
 void worker::accept_batch(chain<record>&& batch) noexcept {
   const bool several = batch.size() > 1;
   chain<record> overflow;
-  while (record* t = batch.pop_front()) {
-    bool first = false;
-    if ((t->extras & task::in_fork_tree) == 0 || t->is_started() || !fresh_.try_push(t, first))
-      woken_.push(t, overflow);
-  }
+  while (record* t = batch.pop_front()) woken_.push(t, overflow);
   spill(overflow);
   if (several) tell();
 }
@@ -183,18 +181,13 @@ record* worker::from_inbox() noexcept {
   return first;
 }
 
-// A share of the global queue, as far as the ring has room: what does not fit would lose its place. While there are many fresh tasks
-// of a fork tree here just one: what comes is often part of the same tree, and would only push as many out again.
+// A share of the global queue, as far as the ring has room: what does not fit would lose its place.
 record* worker::from_global() noexcept {
   const std::size_t room = woken_.capacity() - std::min(woken_.size(), woken_.capacity());
-  const bool full_of_fresh = fresh_.size() >= fresh_.capacity() / 2;
-  const std::size_t most = full_of_fresh ? 1 : std::min(room + 1, global_queue<record>::max_batch);
+  const std::size_t most = std::min(room + 1, global_queue<record>::max_batch);
   chain<record> share = scheduler_.global().take_share(scheduler_.live_workers(), most);
   record* first = share.pop_front();
   if (!share.empty()) accept_batch(std::move(share));
-  // The ring stays full of tasks that came later: those that wait outside have one turn in sixteen then.
-  constexpr std::int32_t turns_between = 16;
-  if (room < global_queue<record>::max_batch && scheduler_.global().size() != 0) tick_.look_after(turns_between);
   return first;
 }
 

@@ -27,8 +27,8 @@ void worker::start_at_once(record* t) noexcept {
 }
 
 void worker::give_way(bool gives) noexcept {
-  const auto others = static_cast<task::extra>(manner_.load(base::relaxed) & ~task::on_lane);
-  manner_.store(static_cast<task::extra>(others | (gives ? task::on_lane : 0)), base::relaxed);
+  const auto others = static_cast<task::extra>(manner_.load(base::relaxed) & ~may_block);
+  manner_.store(static_cast<task::extra>(others | (gives ? may_block : 0)), base::relaxed);
   if (!gives) return;
   if (record* t = slot_.take()) return queue_openly(t);
   if (has_visible_work() || scheduler_.shared_work() != 0)

@@ -107,7 +107,7 @@ namespace {
   lock_operation op(m, owner_of(self));
   waits::check_may_suspend(0, where);
   do {
-    waits::note_park(self, op.reason(), op.object(), where);
+    waits::note_site(self, op.reason(), op.object(), where);
     op.lock();
     switch (waits::detail::park_locked(*on, self, op, op.node(), interruptible)) {
       case round::settle:

@@ -79,8 +79,6 @@ inline constexpr extra is_background = 32;
 inline constexpr extra starts_at_once = 64;  // in place of its spawner
 inline constexpr extra waits_for_several = 128;  // set by a select around its park, for whoever wakes it
 inline constexpr extra has_exceptions = 256;  // in flight, and saved in `exceptions` while it does not run
-// It has not started, and its spawner waits for tasks. Told only of one that leaves the queue which says so (worker::spawned_).
-inline constexpr extra in_fork_tree = 512;
 inline constexpr extra is_routed = on_lane | is_urgent | is_background;  // not simply to the worker's own queues
 
 // Checked builds count the locks that a task holds, and end the process if a task ends with one (sync/held_locks.hpp). The explorer

@@ -61,12 +61,6 @@ void check_cancelled() {
   if (self != nullptr && cancel_pending(*self)) throw_cancelled();
 }
 
-void log_park([[maybe_unused]] const record& self) noexcept {
-  [[maybe_unused]] const std::source_location where = self.waits_at.load(base::relaxed);
-  WEFT_LOG(park, "task %s parks for %s at %s:%u", task::label(self).text, self.waits_for.load(base::relaxed),
-           where.file_name(), where.line());
-}
-
 void report_bad_suspension(int locks_allowed, std::source_location where) noexcept {
   if (base::locks_held() > locks_allowed)
     base::fail("a task suspends while it holds one of Weft's internal locks", where);

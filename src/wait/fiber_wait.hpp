@@ -80,14 +80,6 @@ void cancel(task::record& t) noexcept;
 void check_cancelled();
 // What dumps show of a parked task, and what it finds again after the park (chan/rendezvous.cpp).
 void note_site(task::record& self, const char* reason, const void* object, const std::source_location& where) noexcept;
-// The same, and for the log. In a function of its own, because the text would be in the frame of whoever parks.
-[[gnu::cold]] void log_park(const task::record& self) noexcept;
-inline void note_park(task::record& self, const char* reason, const void* object,
-                      const std::source_location& where) noexcept {
-  note_site(self, reason, object, where);
-  if (base::logs(base::topic::park)) [[unlikely]]
-    log_park(self);
-}
 // Aborts with a report if the running task must not suspend here (checked builds).
 void report_bad_suspension(int locks_allowed, std::source_location where) noexcept;
 inline void check_may_suspend(int locks_allowed, std::source_location where) noexcept {
@@ -185,8 +177,6 @@ outcome fiber_wait(W& w, node& n, const options& o) {
       return outcome::completed;
     }
     note_site(self, w.reason(), w.object(), o.where);
-    WEFT_LOG(park, "task %s parks for %s at %s:%u", task::label(self).text, detail::what_for(w).text,
-             o.where.file_name(), o.where.line());
     w.lock();
     detail::round how = detail::round::settle;
     if (w.try_locked())

@@ -39,7 +39,7 @@ void park_if(bool (*still)(const void* context), const void* context, std::sourc
     if (!on->spend_budget()) on->yield();
     return;
   }
-  note_park(self, "park_if", context, where);
+  note_site(self, "park_if", context, where);
   const std::uint64_t word =
       self.word.begin_park(state_word::takes_permit | (interruptible ? state_word::interruptible : 0));
   const bool cancelled = interruptible && (word & state_word::cancel_requested) != 0;

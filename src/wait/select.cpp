@@ -272,7 +272,6 @@ std::size_t select_in_task(selection& s, sched::worker* on, bool may_wait, std::
       case selection::step::cancelled: throw_cancelled();
       case selection::step::published: break;
     }
-    WEFT_LOG(park, "task %s parks for select at %s:%u", task::label(self).text, where.file_name(), where.line());
     // Before the locks are released, and so before anybody can wake it.
     if (s.has_several_sources()) self.extras |= task::waits_for_several;
     sched::worker::park(*on, &selection::unlock_all, &s);

@@ -223,6 +223,48 @@ TEST(Fresh, NoMoreIsSpawnedThanStarts) {
     }
 }
 
+// Handlers that fork and join, and an acceptor that itself waits for a task for each value: their tasks have no place in the order of
+// turns, yet they do not pile up.
+// req: BZ-1 CC-1
+TEST(Fresh, HandlersThatForkAndJoinDoNotPileUp) {
+  if (weft::sched::force_migration) GTEST_SKIP() << "tasks do not stay in a queue of this worker";
+  support::watchdog guard(100s, "handlers that spawn and join");
+  for (const int children : {1, 2, 4, 16})
+    for (const bool helped : {false, true}) {
+      support::watched_runtime rt({.workers = 1, .elastic = false});
+      rt->run([&] {
+        constexpr std::size_t values = 30'000;
+        std::size_t spawned = 0, done = 0, most_unfinished = 0;
+        auto [out, in] = weft::make_channel<int>(0);
+        std::vector<weft::join_handle<void>> all;
+        const auto handle = [&] {
+          std::vector<weft::join_handle<void>> forked;
+          for (int i = 0; i < children; ++i) forked.push_back(weft::spawn([] {}));
+          for (auto& f : forked) f.join();
+          ++done;
+        };
+        all.push_back(weft::spawn([&, from = in] {
+          for ([[maybe_unused]] int v : from) {
+            ++spawned;
+            most_unfinished = std::max(most_unfinished, spawned - done);
+            weft::spawn(handle).detach();
+            if (helped) weft::spawn([] {}).join();
+          }
+        }));
+        for (int i = 0; i < 2; ++i)
+          all.push_back(weft::spawn([to = out] {
+            for (std::size_t sent = 0; sent < values / 2; ++sent) EXPECT_TRUE(to.send(1));
+          }));
+        out.reset();
+        for (auto& t : all) t.join();
+        while (done != spawned) weft::yield();
+        EXPECT_EQ(spawned, values);
+        // The two queues of the worker, and what is on its way between them.
+        EXPECT_LE(most_unfinished, 4096u) << children << " children, " << (helped ? "helped" : "alone");
+      });
+    }
+}
+
 // Others keep the worker's queue full.
 // req: BZ-1 CC-1
 TEST(Fresh, WhatTheRingHasNoRoomForHasItsTurnsToo) {

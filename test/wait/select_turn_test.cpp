@@ -26,8 +26,8 @@ bool second_sender_had_its_turn(Receive receive) {
         start.wait();
         EXPECT_TRUE(out.send(1));
       };
-      auto first = weft::spawn([&] { send(a_out); });
       auto second = weft::spawn([&] { send(b_out); });
+      auto first = weft::spawn([&] { send(a_out); });  // woken last, and so the first to run
       while (a_in.statistics().waiting_receivers == 0) weft::yield();
       start.count_down();
       first.join();
