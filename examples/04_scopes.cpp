@@ -50,7 +50,7 @@ int main() {
         weft::with_scope([](weft::scope& s) {
           s.spawn([] { ask("attic", 2ms); });
           s.spawn([] { ask("garden", 5s); });  // cancelled when the attic fails
-          weft::sleep_for(5s);                 // so is the body
+          weft::sleep_for(5s);  // so is the body
         });
       } catch (const std::exception& e) {
         std::printf("search ended: %s\n", e.what());
