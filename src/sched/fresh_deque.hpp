@@ -1,4 +1,5 @@
-// The run queue of tasks that have never run: newest first for the owner, oldest first for thieves (Chase and Lev, bounded).
+// The run queue of tasks that have never run and have no place in the ring: newest first for the owner, oldest first for thieves
+// (Chase and Lev, bounded).
 //
 // A fork tree thus goes depth-first on its worker and its memory stays small, while a thief takes the oldest, which is
 // the largest subtree (docs/decisions/0004-two-local-queues.md has the figures).

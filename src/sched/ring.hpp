@@ -1,4 +1,5 @@
-// The run queue of woken tasks: a bounded FIFO ring. The owner pushes and pops, any thief takes half in one claim.
+// The run queue of woken tasks, and of spawned ones that have lined up behind them: a bounded FIFO ring. The owner pushes and pops,
+// any thief takes half in one claim.
 //
 //      steal            real                tail
 //        v                v                   v

@@ -9,7 +9,8 @@
 // K4. ACTIVE -> IDLE_SPIN (bounded) -> SLEEP; DRAINING -> DEAD. It sleeps only when no runnable work is visible.
 // K5. A DRAINING worker neither steals nor accepts; its tasks go to the global queue.               model/drain, test sched/draining_*
 // K6. A fresh task starts after at most 10·(q+1) dispatches of its worker, where q tasks were queued there when it was spawned, whatever
-//     is spawned or woken later: 40·(q+1) if its queue had no room. Unless its spawner goes on to wait for tasks (spawned_).
+//     is spawned or woken later: 40·(q+1) if its queue had no room. This does not hold if its spawner goes on to wait for tasks
+//     (spawned_), if urgent tasks come, or if it was spawned from outside or is stolen.
 //                                                                                                                   test sched/fresh_*
 #pragma once
 
@@ -103,7 +104,7 @@ class alignas(base::cache_line) worker {
     budget_ = spent;
     return false;
   }
-  // The running task is about to wait for tasks: those that it has spawned go depth first.
+  // The running task is about to wait for tasks. Those that it has spawned stay in fresh_, and so are taken newest first.
   void keep_spawned() noexcept { spawned_ &= logs_parks; }
   void return_budget() noexcept { ++budget_; }  // what was spent just now
   [[nodiscard]] bool has_budget() const noexcept { return budget_ >= 0; }  // and so there is a running task
