@@ -1,11 +1,13 @@
-# Install rules: find_package(weft), pkg-config weft.
+# Install rules: find_package(weft [COMPONENTS asio]), pkg-config weft.
 include(CMakePackageConfigHelpers)
 
 install(TARGETS weft EXPORT weftTargets)
+install(TARGETS weft_asio EXPORT weftAsioTargets)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.hpp")
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/weft)
 install(EXPORT weftTargets NAMESPACE weft:: DESTINATION ${package_dir})
+install(EXPORT weftAsioTargets NAMESPACE weft:: DESTINATION ${package_dir})
 configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/weftConfig.cmake.in weftConfig.cmake
   INSTALL_DESTINATION ${package_dir})
 write_basic_package_version_file(weftConfigVersion.cmake COMPATIBILITY SameMinorVersion)

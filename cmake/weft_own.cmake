@@ -7,6 +7,8 @@ function(weft_own target)
     CXX_EXTENSIONS OFF CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
   target_compile_options(${target} PRIVATE
     $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor>
+    # g++ 12 gives a false alarm for "x" + std::string (PR 105329).
+    $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CXX_COMPILER_ID:GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>>:-Wno-restrict>
     $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<BOOL:${WEFT_WERROR}>>:-Werror>
     $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<BOOL:${WEFT_CHECKED}>>:-fno-omit-frame-pointer>)
 endfunction()
@@ -19,8 +21,17 @@ function(weft_library name)
     file(WRITE ${PROJECT_BINARY_DIR}/no_sources.cpp "")
     target_sources(${name} PRIVATE ${PROJECT_BINARY_DIR}/no_sources.cpp)
   endif()
+  if(WEFT_BACKTRACE_OBJECT)  # see backtrace.cmake
+    get_target_property(kind ${name} TYPE)
+    if(kind STREQUAL "OBJECT_LIBRARY")  # an object that it did not compile is none of its objects
+      target_link_libraries(${name} INTERFACE ${WEFT_BACKTRACE_OBJECT})
+    else()
+      target_sources(${name} PRIVATE ${WEFT_BACKTRACE_OBJECT})
+    endif()
+    target_compile_definitions(${name} PRIVATE WEFT_HAS_BACKTRACE=1)
+  endif()
   weft_own(${name})
-  set_target_properties(${name} PROPERTIES UNITY_BUILD ${WEFT_UNITY} UNITY_BUILD_BATCH_SIZE 20)
+  set_target_properties(${name} PROPERTIES UNITY_BUILD ${WEFT_UNITY} UNITY_BUILD_BATCH_SIZE 10)
   target_compile_features(${name} PUBLIC cxx_std_20)
   target_include_directories(${name}
     PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>

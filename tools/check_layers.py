@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Checks #includes against the layer table and that only src/base says std::atomic, std::mutex, futex.
+"""Checks #includes against the layer table, that only src/base says std::atomic, std::mutex, futex, or reads a clock, and
+that only a few files know where the frames of a fiber are.
 
     check_layers.py [ROOT]          ROOT defaults to the project this script is in
     check_layers.py --self-test     feeds itself wrong trees and expects complaints
@@ -19,6 +20,10 @@ LAYERS = [["base"], ["context"], ["task"], ["sched"], ["wait"], ["chan", "sync",
 RANK = {layer: rank for rank, line in enumerate(LAYERS) for layer in line}
 ONLY_IN_BASE = re.compile(
     r"std\s*::\s*(?:atomic|mutex|condition_variable)\w*|\bfutex\s*\(|<(?:atomic|mutex|condition_variable)>")
+READS_CLOCK = re.compile(r"clock\s*::\s*now\b|\bclock_gettime\s*\(\s*CLOCK|\bgettimeofday\b")  # not a thread's processor time
+# A task need not have a stack. Who asks one for it knows that it is a fiber, and these do.
+ASKS_FOR_STACK = re.compile(r"(?:->|\.)\s*(?:sp|set_sp|sp_address|stack)\b|\b(?:is_started|resume_point)\b")
+KNOW_FIBERS = re.compile(r"src/(?:context/.*|observe/.*|task/(?:record|fiber\w*)\.hpp|sched/(?:fiber_switch|stack_supply)\.hpp)")
 HAS_GUARDS = "<mutex>"  # public headers include it: they promise std::lock_guard and its like
 SUFFIXES = {".cpp", ".hpp", ".h", ".S", ".inc"}
 
@@ -61,6 +66,12 @@ def complaints_about(root, path):
             if not private and found[0] == HAS_GUARDS:
                 continue
             yield f"{place}:{number}: '{found[0]}' outside src/base: use base/atomic.hpp (the model build replaces it)"
+        for found in READS_CLOCK.finditer(line):
+            yield f"{place}:{number}: '{found[0]}' outside src/base: use weft/detail/clock.hpp (virtual time replaces it)"
+        if not KNOW_FIBERS.fullmatch(place.as_posix()):
+            for found in ASKS_FOR_STACK.finditer(line):
+                yield (f"{place}:{number}: '{found[0]}' asks a task for its stack, and not every task has one: "
+                       "ask the record (task/record.hpp), or let sched/stack_supply.hpp do it")
 
 
 def include_problems(root, layer, quoted, name):
@@ -109,6 +120,23 @@ def self_test():
         ("src/task/a.cpp", "#include <mutex>\n", "'<mutex>'"),
         ("src/task/a.cpp", "#include <condition_variable>\n", "'<condition_variable>'"),
         ("src/io/a.cpp", "futex (&word);\n", "'futex ('"),
+        ("src/base/a.cpp", "clock_gettime(CLOCK_MONOTONIC, &t);\n", None),
+        ("include/weft/a.hpp", "auto t = std::chrono::steady_clock::now();\n", "'clock::now'"),
+        ("src/time/a.cpp", "auto t = clock::now();\n", "'clock::now'"),
+        ("src/sched/a.cpp", "t->sp.load(relaxed);\n", "'->sp' asks a task for its stack"),
+        ("src/sched/a.cpp", "\nvoid* p = f.sp();\n", "a.cpp:2: '.sp'"),
+        ("src/wait/a.cpp", "size(t->stack->size);\n", "'->stack'"),
+        ("src/task/a.hpp", "left = f.stack;\n", "'.stack'"),
+        ("src/sched/a.cpp", "if (t->is_started()) queue(t);\n", "'is_started'"),
+        ("src/sched/a.hpp", "auto p = t.resume_point;\n", "'resume_point'"),
+        ("include/weft/a.hpp", "f . stack = nullptr;\n", "'. stack'"),
+        ("src/sched/a.cpp", 't->stack_size = 0; o.stacks(); // t->stack\nlog("x.stack");\n', None),
+        ("src/context/a.cpp", "f.sp = s->stack;\n", None),
+        ("src/task/fiber.hpp", "void* sp() { return f.sp; }\n", None),
+        ("src/sched/fiber_switch.hpp", "jump(from.sp_address(), to.sp());\n", None),
+        ("src/sched/stack_supply.hpp", "t->stack = s;\n", None),
+        ("src/observe/a.cpp", "auto p = r.sp();\n", None),
+        ("src/sched/stack_supply.cpp", "t->stack = s;\n", "'->stack'"),
     ]
     failed = 0
     for name, content, expected in cases:

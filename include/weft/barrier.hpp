@@ -1,5 +1,6 @@
-// Each round, everybody waits until all have arrived. The last to arrive calls the completion function, if there is one, while the
-// others still wait; it must not throw, and is shielded from cancellation.
+// A barrier for rounds: in each round every participant waits until all have arrived. The last one to arrive calls the
+// completion function, if there is one, while the others still wait. The completion function must not throw, and it is
+// shielded from cancellation.
 //
 //   weft::barrier together(4);                                   // or: (4, [&]() noexcept { swap_buffers(); })
 //   for (…) { compute(); together.arrive_and_wait(); }
@@ -19,14 +20,14 @@ namespace weft::inline v1 {
 
 namespace locks {
 
-// What a barrier counts, under its signal's lock.
+// The counters of a barrier. The lock of its signal protects them.
 class WEFT_API barrier_room {
  public:
   explicit barrier_room(std::size_t expected);
 
   struct arrival {
     std::uint64_t round;
-    bool last;  // the caller completes the round
+    bool last;  // the caller is the last one, and completes the round
   };
   [[nodiscard]] arrival arrive(bool and_drop, std::source_location where);
   void complete_round() noexcept;
@@ -35,9 +36,11 @@ class WEFT_API barrier_room {
   [[nodiscard]] std::size_t expected() noexcept;
 
  private:
+  friend struct weft::detail::observer;
+
   signal_room signal_;
-  std::size_t expected_;  // in each of the next rounds
-  std::size_t missing_;  // in this one
+  std::size_t expected_;  // arrivals in each of the next rounds
+  std::size_t missing_;  // arrivals that this round still lacks
 };
 
 }  // namespace locks
@@ -56,9 +59,9 @@ class barrier {
   barrier(const barrier&) = delete;
   barrier& operator=(const barrier&) = delete;
 
-  // A cancellation point, always. A task that is cancelled before it arrives has not arrived. One that is cancelled while it waits
-  // has, and the round is complete without it; it is expected in the next one. Until this round has ended it must neither arrive nor
-  // drop out again: it would count twice.
+  // Always a cancellation point. A task that is cancelled before it arrives has not arrived. A task that is cancelled
+  // while it waits has arrived: the round completes without it, and the next round expects it. Until this round has
+  // ended, it must not call arrive_and_wait() or arrive_and_drop() again, because it would be counted twice.
   void arrive_and_wait(std::source_location where = std::source_location::current()) {
     if (this_task::running()) this_task::check();
     const locks::barrier_room::arrival mine = room_.arrive(false, where);
@@ -67,7 +70,7 @@ class barrier {
     else
       room_.wait(mine.round, where);
   }
-  // Never a cancellation point. Arrives in this round, and is not expected any more.
+  // Never a cancellation point. The caller arrives in this round, and later rounds do not expect it any more.
   void arrive_and_drop(std::source_location where = std::source_location::current()) {
     if (room_.arrive(true, where).last) complete();
   }

@@ -1,8 +1,8 @@
-// Every value to every reader. A send never waits: a reader that is more than `capacity` values behind misses the oldest, and
-// is told how many.
+// A broadcast delivers every value to every reader. A send never waits: a reader that is more than `capacity` values
+// behind misses the oldest ones, and is told how many it has missed.
 //
 //   auto [out, in] = weft::make_broadcast<event>(64);        // broadcast_writer<event>, broadcast_reader<event>
-//   auto other = out.subscribe();                            // sees what is sent from here on
+//   auto other = out.subscribe();                            // a reader of what is sent from here on
 //   while (std::optional<event> e = in.recv()) if (in.missed() > 0) …
 #pragma once
 
@@ -36,7 +36,7 @@ template <broadcast_element T>
 
 namespace detail {
 
-// The newest values; value number n (from 0) is at n % capacity.
+// The newest values. Value number n, counted from 0, is at n % capacity.
 template <class T>
 struct broadcast_state {
   explicit broadcast_state(std::size_t most) : capacity(most) { newest.reserve(most); }
@@ -46,7 +46,7 @@ struct broadcast_state {
 
 }  // namespace detail
 
-// Copies count; when the last is gone, readers get what is left and then the end.
+// The sending end. Copies are counted: when the last one is gone, readers receive what is left and then the end.
 template <broadcast_element T>
 class broadcast_writer : public detail::news_writer {
   using base = detail::news_writer;
@@ -55,7 +55,8 @@ class broadcast_writer : public detail::news_writer {
   using value_type = T;
   broadcast_writer() = default;
 
-  // Closed only after close(). Without any reader the value is stored all the same. Never waits; not a cancellation point.
+  // The result is `closed` only after close(). If there is no reader, the value is stored all the same. Never waits;
+  // never a cancellation point.
   send_result send(T&& value) {
     chan::news_guard guard(news());
     if (chan::is_closed(news())) return send_status::closed;
@@ -64,16 +65,16 @@ class broadcast_writer : public detail::news_writer {
       state.newest.push_back(std::move(value));
     } else {
       using std::swap;
-      swap(state.newest[chan::version_of(news()) % state.capacity], value);  // the oldest dies with the caller's value
+      swap(state.newest[chan::version_of(news()) % state.capacity], value);  // the oldest ends with the caller's value
     }
     guard.announce();
     return send_status::sent;
   }
   send_result send(const T& value) { return send(T(value)); }
-  // Nothing more will be sent, by any writer. The error, if given, is thrown by recv() at the end.
+  // No writer can send anything after this. recv() throws the error, if one is given, after the last value.
   void close(std::exception_ptr error = nullptr) { chan::close(news(), std::move(error)); }
 
-  // A reader of what is sent from now on.
+  // Returns a reader of what is sent from now on.
   [[nodiscard]] broadcast_reader<T> subscribe() const {
     chan::add_end(news(), chan::side::reader);
     broadcast_reader<T> r(news_or_null());
@@ -86,14 +87,14 @@ class broadcast_writer : public detail::news_writer {
   friend broadcast_ends<T> make_broadcast<T>(std::size_t);
 };
 
-// A place in the stream. A copy starts at the same place and goes its own way.
+// A position in the stream. A copy starts at the same position and advances on its own.
 template <broadcast_element T>
 class broadcast_reader : public detail::news_reader<broadcast_reader<T>, T> {
   using base = detail::news_reader<broadcast_reader<T>, T>;
 
  public:
   broadcast_reader() = default;
-  // How many values were dropped between the last one received and the one before.
+  // How many values this reader has missed between the last two that it received.
   [[nodiscard]] std::uint64_t missed() const noexcept { return missed_; }
 
  private:

@@ -9,15 +9,15 @@
 
 namespace weft::inline v1 {
 
-// Thrown by a cancellation point of a task whose cancellation was requested; unwinds it with its destructors run. Not a
-// std::exception, so that `catch (const std::exception&)` does not stop it. Whoever swallows it with `catch (...)` meets it
-// again at the next cancellation point.
+// Thrown by a cancellation point of a task whose cancellation was requested. It unwinds the task, so the task's
+// destructors run. It is not a std::exception, so `catch (const std::exception&)` does not stop it. Code that swallows
+// it with `catch (...)` gets it again at the next cancellation point.
 class WEFT_API cancelled {
  public:
   [[nodiscard]] const char* what() const noexcept { return "weft: task cancelled"; }
 };
 
-// What join() throws when the *joined* task ended by cancellation; the joiner itself is not cancelled.
+// join() throws this when the *joined* task ended by cancellation. The joiner itself is not cancelled.
 class WEFT_API task_cancelled : public std::runtime_error {
  public:
   task_cancelled(std::string_view name, std::uint64_t id);
@@ -28,7 +28,7 @@ class WEFT_API task_cancelled : public std::runtime_error {
 
  private:
   std::uint64_t id_;
-  char name_[detail::name_capacity];  // not a string: exceptions are copied without throwing
+  char name_[detail::name_capacity];  // not a std::string: copying an exception must not throw
 };
 
 }  // namespace weft::inline v1

@@ -1,10 +1,10 @@
-// Channels: values from tasks to tasks, threads included.
+// Channels carry values between tasks, and between tasks and outside threads.
 //
 //   auto [out, in] = weft::make_channel<int>(16);     // writer<int>, reader<int>
-//   (void)out.send(1);                                // waits while the channel is full; false: nobody will receive
+//   (void)out.send(1);                                // waits while the channel is full; false if nobody will receive
 //   while (std::optional<int> v = in.recv()) …        // until it is closed and empty
 //
-// What each operation returns when, and whether it is a cancellation point: docs/semantics.md.
+// docs/semantics.md says what each operation returns in which case, and whether it is a cancellation point.
 #pragma once
 
 #include <chrono>
@@ -26,20 +26,20 @@
 
 namespace weft::inline v1 {
 
-// What can be an element: it is moved in and out.
+// What can be an element of a channel. It is moved in and out.
 template <class T>
 concept channel_element = std::is_object_v<T> && !std::is_const_v<T> && !std::is_array_v<T> &&
                           std::is_move_constructible_v<T> && std::is_nothrow_destructible_v<T>;
 
 enum class send_status : unsigned char {
   sent,
-  closed,  // by a writer, or nobody will ever receive: the value is still the caller's
+  closed,  // a writer closed the channel, or nobody will ever receive; the caller keeps the value
   full,  // try_send only
   timed_out,  // send_for and send_until only
 };
 
-// True if the value was taken. Ignored, it would hide that nobody receives any more: a loop that sends ends by it,
-// `if (!out.send(v)) return;`, and whoever does not mind says `(void)out.send(v);`.
+// True if the value was taken. Whoever ignores it does not notice that nobody receives any more. A loop that sends ends
+// by it, `if (!out.send(v)) return;`. A caller that does not care writes `(void)out.send(v);`.
 class [[nodiscard("a send fails when nobody will receive")]] send_result {
  public:
   constexpr send_result(send_status s) noexcept : status_(s) {}
@@ -58,11 +58,12 @@ struct channel_access;
     case chan::status::done: return send_status::sent;
     case chan::status::would_block: return send_status::full;
     case chan::status::closed:
-    case chan::status::pending: break;
+    case chan::status::pending:
+    case chan::status::retry: break;
   }
   return send_status::closed;
 }
-// if_none: what it means that there was nothing to receive.
+// `if_none` is the answer for "there was nothing to receive".
 [[nodiscard]] constexpr recv_status recv_status_of(chan::status s, recv_status if_none) noexcept {
   if (s == chan::status::done) return recv_status::received;
   return s == chan::status::would_block ? if_none : recv_status::closed;
@@ -79,14 +80,15 @@ class reader;
 template <channel_element T>
 class writer;
 
-// Ways to make a channel: a number of elements it buffers (0: sender and receiver meet), or one of these.
+// A channel is made with the number of elements that it buffers (with 0, sender and receiver meet), or with one of
+// these.
 struct unlimited_t {};
 struct conflated_t {};
 inline constexpr unlimited_t unlimited{};  // a send never waits
-inline constexpr conflated_t conflated{};  // holds the newest element only; a send never waits, an older one is dropped
+inline constexpr conflated_t conflated{};  // keeps the newest element only and drops the older one; a send never waits
 
-// What is sent to `out` arrives at `in`. Every pair of ends is named and ordered like this one, as those see it who use it:
-// oneshot_ends, broadcast_ends, watch_ends and stream::filter_ends too.
+// What is sent to `out` arrives at `in`. Every pair of ends has these two names in this order, seen from the side of
+// their user: so do oneshot_ends, broadcast_ends, watch_ends and stream::filter_ends.
 template <class T>
 struct channel_ends {
   writer<T> out;
@@ -103,7 +105,7 @@ template <channel_element T>
 
 namespace detail {
 
-// A counted end of a channel; empty when default-constructed or moved from.
+// A counted end of a channel. It is empty if it was default-constructed or moved from.
 template <chan::side Side>
 class channel_end {
  public:
@@ -125,10 +127,12 @@ class channel_end {
   // False for an empty handle, whose arms in a select are disabled.
   [[nodiscard]] explicit operator bool() const noexcept { return core_ != nullptr; }
   [[nodiscard]] friend bool operator==(const channel_end&, const channel_end&) noexcept = default;
+  // What a weft::label names.
+  [[nodiscard]] friend const void* labelled_object(const channel_end& e) noexcept { return e.core_; }
 
-  // No more sends are admitted; true also when nobody is left to receive.
+  // True if the channel admits no more sends. That is also so when nobody is left to receive.
   [[nodiscard]] bool is_closed() const { return chan::is_closed(core()); }
-  // Both take the same time however many wait. Were true at some moment of the call.
+  // Both take constant time, however many tasks wait. The answer was true at some moment during the call.
   [[nodiscard]] std::size_t size() const { return chan::size_of(core()); }
   [[nodiscard]] channel_statistics statistics() const {
     const chan::counts c = chan::counts_of(core());
@@ -136,7 +140,7 @@ class channel_end {
   }
   // SIZE_MAX for an unlimited channel.
   [[nodiscard]] std::size_t capacity() const { return chan::capacity_of(core()); }
-  // What the other side's close(error) said; null if nothing.
+  // The error that the other side gave to close(error); null if it gave none.
   [[nodiscard]] std::exception_ptr close_error() const { return chan::error_of(core(), chan::opposite(Side)); }
 
  protected:
@@ -154,14 +158,15 @@ class channel_end {
 
 }  // namespace detail
 
-// The sending end. Copies count; when the last is gone the channel is closed for readers.
+// The sending end. Copies are counted: when the last one is gone, the channel is closed for readers.
 template <channel_element T>
 class writer : public detail::channel_end<chan::side::writer> {
  public:
   using value_type = T;
   writer() = default;
 
-  // Waits until the value is taken or buffered. Not taken: it is left as it was. Cancellation points.
+  // Waits until the value is taken or buffered. If it is not taken, it is left as it was. All these sends are
+  // cancellation points, except try_send.
   send_result send(T&& value, std::source_location where = std::source_location::current()) const {
     detail::outgoing<T> slot(value);
     return detail::send_status_of(chan::send(core(), slot.address(), where));
@@ -171,7 +176,7 @@ class writer : public detail::channel_end<chan::side::writer> {
   {
     return send(T(value), where);
   }
-  // Until then at the latest; timed_out if not.
+  // As send(), but waits until that time at the latest; the result is timed_out then.
   send_result send_until(T&& value, std::chrono::steady_clock::time_point when,
                          std::source_location where = std::source_location::current()) const {
     detail::outgoing<T> slot(value);
@@ -197,7 +202,7 @@ class writer : public detail::channel_end<chan::side::writer> {
   {
     return send_until(T(value), detail::time_after(time), where);
   }
-  // Never waits; full if it would have to. Not a cancellation point.
+  // Never waits: the result is `full` where send() would wait. Never a cancellation point.
   send_result try_send(T&& value) const {
     detail::outgoing<T> slot(value);
     return detail::send_status_of(chan::try_send(core(), slot.address()));
@@ -208,14 +213,15 @@ class writer : public detail::channel_end<chan::side::writer> {
     return try_send(T(value));
   }
 
-  // Nothing more will be sent, by any writer. What is buffered, and what waiting senders have, is still received. The error,
-  // if given, is thrown by recv() at the end.
+  // No writer can send anything after this. What is buffered, and what waiting senders hold, is still received. recv()
+  // throws the error, if one is given, after the last element.
   void close() { close_with(nullptr); }
   void close(std::exception_ptr error) { close_with(std::move(error)); }
 
-  // Arms for select: a send, the death of the last reader. `w << v` has a copy. So has `w << std::move(v)` if T is small and
-  // trivially copyable. If not, it refers to v, which is moved from if and only if this arm wins, and must be written in the call
-  // of select itself. An arm that is kept, in a variable or a list, is on_send(std::move(v)), which has the value.
+  // Arms for select: a send, and the death of the last reader. `w << v` holds a copy of v. `w << std::move(v)` also
+  // holds a copy if T is small and trivially copyable. For every other T it refers to v, which is moved from if and
+  // only if this arm wins; such an arm must be written in the call of select itself. An arm that is kept in a variable
+  // or a list must be made by on_send(std::move(v)), which holds the value.
   [[nodiscard]] auto operator<<(T&& value) const {
     if constexpr (chan::is_small<T>)
       return send_arm<T>(core_or_null(), std::move(value));
@@ -245,20 +251,22 @@ class writer : public detail::channel_end<chan::side::writer> {
   friend struct detail::channel_access;
 };
 
-// The receiving end. Copies share: each element goes to one of them. When the last is gone, sends fail.
+// The receiving end. Copies share the elements: each element goes to exactly one of them. When the last copy is gone,
+// sends fail.
 template <channel_element T>
 class reader : public detail::channel_end<chan::side::reader> {
  public:
   using value_type = T;
   reader() = default;
 
-  // Waits for an element. Empty: closed and nothing is left. Throws what close(error) was given. Cancellation points.
+  // Waits for an element. The result is empty if the channel is closed and nothing is left. Throws the error that
+  // close(error) was given. All these receives are cancellation points, except try_recv.
   [[nodiscard]] std::optional<T> recv(std::source_location where = std::source_location::current()) const {
     std::optional<T> received;
     receive_to(received, where);
     return received;
   }
-  // Until then at the latest; timed_out if not.
+  // As recv(), but waits until that time at the latest; the status is timed_out then.
   [[nodiscard]] recv_result<T> recv_until(std::chrono::steady_clock::time_point when,
                                           std::source_location where = std::source_location::current()) const {
     return receive_as(recv_status::timed_out, [&](void* slot) {
@@ -274,20 +282,22 @@ class reader : public detail::channel_end<chan::side::reader> {
                                         std::source_location where = std::source_location::current()) const {
     return recv_until(detail::time_after(time), where);
   }
-  // Never waits; empty if it would have to. Throws no error of close(error). Not a cancellation point.
+  // Never waits: the status is `empty` where recv() would wait. Does not throw the error of close(error). Never a
+  // cancellation point.
   [[nodiscard]] recv_result<T> try_recv() const {
     return receive_as(recv_status::empty, [&](void* slot) { return chan::try_receive(core(), slot); });
   }
 
-  // Closed, and nothing is left: no recv() will return an element any more.
+  // True if the channel is closed and nothing is left: no recv() will return an element any more.
   [[nodiscard]] bool is_drained() const { return chan::is_drained(core()); }
 
-  // Nothing more will be received, by any reader. What is buffered is dropped, senders get their values back and learn why
-  // from close_error().
+  // No reader will receive anything after this. What is buffered is dropped. Senders get their values back, and learn
+  // the reason from close_error().
   void close() { close_with(nullptr); }
   void close(std::exception_ptr error) { close_with(std::move(error)); }
 
-  // Arms for select: a value (assigned to `to` if this arm wins with one), the close or the death of the last writer.
+  // Arms for select: a receive, and the close of the channel or the death of the last writer. If the receive wins with
+  // a value, the value is assigned to `to`.
   [[nodiscard]] receive_arm<T> operator>>(T& to) const
     requires std::is_move_assignable_v<T>
   {
@@ -295,7 +305,8 @@ class reader : public detail::channel_end<chan::side::reader> {
   }
   [[nodiscard]] receive_arm<T> operator>>(std::optional<T>& to) const { return receive_arm<T>(core_or_null(), to); }
   [[nodiscard]] death_arm operator~() const { return death_arm(core_or_null(), chan::side::reader); }
-  // f(T) gets the value; f(std::optional<T>) is also told of the close. Its error is not thrown: see close_error().
+  // f(T) is called with the value only. f(std::optional<T>) is also called, with an empty optional, when the channel is
+  // closed. The error of the close is not thrown; see close_error().
   template <class F>
     requires std::invocable<F, T> || std::invocable<F, std::optional<T>>
   [[nodiscard]] auto on_recv(F f) const {
@@ -311,7 +322,7 @@ class reader : public detail::channel_end<chan::side::reader> {
     return detail::handled_arm(~*this, std::move(f));
   }
 
-  // for (T& v : reader): until it is closed and empty.
+  // `for (T& v : reader)` runs until the channel is closed and empty.
   class iterator {
    public:
     using value_type = T;

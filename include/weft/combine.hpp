@@ -1,10 +1,11 @@
-// Several callables at once: all of them, the first of them. Each runs as a task of a scope of its own, so none outlives the call.
+// Run several callables at once, and wait for all of them or for the first of them. Each runs as a task of a scope made
+// for the call, so none outlives the call.
 //
 //   auto [a, b] = weft::join_all([&] { return fetch(x); }, [&] { return fetch(y); });
 //   auto quickest = weft::race([&] { return ask(near); }, [&] { return ask(far); });
 //
-// Each takes callables, or one range of callables. Results of void are std::monostate; of a range without results, nothing. All are
-// cancellation points: cancelling the caller cancels the tasks.
+// Each function takes callables, or one range of callables. A callable that returns void has the result std::monostate;
+// a range of such callables has no result. All are cancellation points: cancelling the caller cancels the tasks.
 #pragma once
 
 #include <concepts>
@@ -28,11 +29,11 @@ namespace weft::inline v1 {
 template <class T>
 class [[nodiscard]] settled {
  public:
-  using value_type = std::conditional_t<std::is_void_v<T>, std::monostate, std::remove_cv_t<T>>;  // maybe a reference
+  using value_type = std::conditional_t<std::is_void_v<T>, std::monostate, std::remove_cv_t<T>>;  // may be a reference
 
   [[nodiscard]] bool has_value() const noexcept { return content_.index() == 0; }
   [[nodiscard]] explicit operator bool() const noexcept { return has_value(); }
-  // Throws what the task threw.
+  // Throws the exception of the task, if it ended with one.
   [[nodiscard]] value_type& value() & {
     rethrow();
     return get(content_);
@@ -45,13 +46,13 @@ class [[nodiscard]] settled {
     rethrow();
     return static_cast<value_type&&>(get(content_));
   }
-  // nullptr if there is a value.
+  // The exception of the task; nullptr if there is a value.
   [[nodiscard]] std::exception_ptr error() const noexcept {
     const auto* e = std::get_if<1>(&content_);
     return e == nullptr ? nullptr : *e;
   }
 
-  // What f() ends with; `cancelled` goes on.
+  // Calls f() and keeps its value or its exception. `cancelled` is not kept; it propagates.
   template <class F>
   static settled of(F& f) {
     try {
@@ -112,13 +113,13 @@ decltype(auto) join_kept(child<T>& c) {
 template <class T>
 using kept = decltype(join_kept(std::declval<child<T>&>()));
 
-// f, with what it throws as a value.
+// Wraps f so that what it throws becomes a value.
 template <class F>
 auto settling(F&& f) {
   return [f = std::forward<F>(f)]() mutable { return settled<result_without_arguments<F>>::of(f); };
 }
 
-// Calls take(f) for each of a range, whose elements go with it if it is a temporary that owns them.
+// Calls take(f) for each element of a range. The elements are moved if the range is a temporary that owns them.
 template <class Range, class Take>
 void take_each(Range&& range, Take&& take) {
   constexpr bool gives_away = !std::is_lvalue_reference_v<Range> && !std::ranges::view<Range> &&
@@ -131,7 +132,7 @@ void take_each(Range&& range, Take&& take) {
   }
 }
 
-// Spawns each of a range.
+// Spawns each element of a range.
 template <class Range>
 auto spawn_each(scope& s, Range&& range) {
   std::vector<child<result_of_each<Range>>> children;
@@ -146,7 +147,7 @@ auto spawn_each_settling(scope& s, Range&& range) {
   return children;
 }
 
-// The one result type of callables of which one is to win.
+// The common result type of callables of which one is to win.
 template <class F, class... More>
 struct same_result {
   using type = result_without_arguments<F>;
@@ -161,7 +162,7 @@ auto spawn_these_settling(scope& s, Fs&&... fs) {
   return children;
 }
 
-// What a range of results is kept in.
+// The container for the results of a range.
 template <class T>
 struct results_of {
   static_assert(!std::is_reference_v<T>,
@@ -177,7 +178,8 @@ std::size_t first_to_end(const std::vector<child<T>>& children) {
   return select(ends).index();
 }
 
-// In the body of a scope: how the first to end ended. What the others throw afterwards is as little wanted as what they return.
+// Runs in the body of a scope, and returns how the first child to end has ended. What the other children return or
+// throw afterwards is dropped.
 template <class T>
 settled<T> race_in(scope& s, std::vector<child<settled<T>>> children) {
   if (children.empty()) throw_usage("race was given nothing to run");
@@ -186,7 +188,7 @@ settled<T> race_in(scope& s, std::vector<child<settled<T>>> children) {
   return outcome;
 }
 
-// The first success.
+// Runs in the body of a scope, and returns the first success.
 template <class T>
 settled<T> any_in(scope& s, std::vector<child<settled<T>>> children) {
   if (children.empty()) throw_usage("any was given nothing to run");
@@ -207,7 +209,8 @@ settled<T> any_in(scope& s, std::vector<child<settled<T>>> children) {
 
 }  // namespace detail
 
-// The results of all. The first to throw cancels the others, and its exception is thrown when they have ended.
+// Returns the results of all. The first callable to throw cancels the others; its exception is thrown when they have
+// ended.
 template <class... Fs>
   requires(std::invocable<std::decay_t<Fs>&> && ...)
 auto join_all(Fs&&... fs) {
@@ -236,7 +239,7 @@ auto join_all(Range&& range) {
   });
 }
 
-// How each of them ended; no failure disturbs the others.
+// Returns how each of them ended. A failure does not disturb the others.
 template <class... Fs>
   requires(std::invocable<std::decay_t<Fs>&> && ...)
 auto join_settled(Fs&&... fs) {
@@ -255,7 +258,7 @@ auto join_settled(Range&& range) {
 
 namespace detail {
 
-// What it was, out of the scope.
+// The value or the exception, handed out of the scope.
 template <class T>
 T value_out_of(settled<T>&& outcome) {
   if constexpr (std::is_void_v<T>)
@@ -266,7 +269,8 @@ T value_out_of(settled<T>&& outcome) {
 
 }  // namespace detail
 
-// What the first to end returns or throws; the others are cancelled, and have ended when it returns.
+// Returns what the first callable to end returns, or throws what it throws. The others are cancelled, and have ended
+// when race returns.
 template <class... Fs>
   requires(sizeof...(Fs) > 0 && (std::invocable<std::decay_t<Fs>&> && ...))
 decltype(auto) race(Fs&&... fs) {
@@ -279,7 +283,7 @@ decltype(auto) race(Range&& range) {
       [&](scope& s) { return detail::race_in(s, detail::spawn_each_settling(s, std::forward<Range>(range))); }));
 }
 
-// What the first to succeed returns; the others are cancelled. If all fail: scope_failures.
+// Returns what the first callable to succeed returns. The others are cancelled. If all fail, it throws scope_failures.
 template <class... Fs>
   requires(sizeof...(Fs) > 0 && (std::invocable<std::decay_t<Fs>&> && ...))
 decltype(auto) any(Fs&&... fs) {

@@ -3,8 +3,9 @@
 //   std::unique_lock lock(m);
 //   changed.wait(lock, [&] { return !queue.empty(); });
 //
-// Waits are cancellation points, always. However a wait ends, by weft::cancelled too, the mutex is locked again first; that lock is not
-// one. A notification that meets a waiter on its way out goes to the next. Nobody is woken without a reason.
+// Every wait is a cancellation point. However a wait ends, also by weft::cancelled, the mutex is locked again first;
+// taking that lock is not a cancellation point. If a notification reaches a waiter that is already leaving, the
+// notification goes to the next waiter. There are no spurious wake-ups.
 #pragma once
 
 #include <chrono>
@@ -20,7 +21,7 @@
 
 namespace weft::inline v1 {
 
-// std::unique_lock<weft::mutex>, or what looks like it.
+// std::unique_lock<weft::mutex>, or a type with the same two functions.
 template <class Lock>
 concept mutex_lock = requires(Lock& l) {
   { l.mutex() } -> std::same_as<mutex*>;
@@ -52,7 +53,7 @@ class WEFT_API condition_variable {
                        std::source_location where = std::source_location::current()) {
     return wait_with(held(lock, where), when, where) ? cv_status::no_timeout : cv_status::timeout;
   }
-  // What the predicate says in the end.
+  // Returns what the predicate returned last.
   template <std::predicate Predicate>
   bool wait_until(mutex_lock auto& lock, std::chrono::steady_clock::time_point when, Predicate fulfilled,
                   std::source_location where = std::source_location::current()) {

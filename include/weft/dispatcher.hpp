@@ -17,21 +17,25 @@ class lane;
 class scheduler;
 }  // namespace sched
 
-// A counted handle; cheap to copy. All dispatchers of a runtime share its threads: what one limits is how many of its tasks run at a
-// time. A worker that runs a task of io, custom or single is replaced while other work waits, so such tasks may block.
+// A counted handle to a dispatcher; cheap to copy. All dispatchers of a runtime share its worker threads. A dispatcher
+// limits how many of its tasks run at a time. A worker that runs a task of io, custom or single is replaced while other
+// work waits, so such tasks may block.
 //
-// When the last handle goes, tasks that are on the dispatcher go on there, and the dispatcher goes with the last of them.
+// When the last handle is gone, the tasks on the dispatcher continue there, and the dispatcher ends with the last of
+// them.
 class WEFT_API dispatcher {
  public:
-  dispatcher() noexcept = default;  // the default one: as many as the runtime has workers
-  // The runtime's own, for calls that block: runtime_options::io_tasks at a time.
+  dispatcher() noexcept = default;  // the default: as many tasks at a time as there are workers
+  // The runtime's dispatcher for calls that block: runtime_options::io_tasks tasks at a time.
   [[nodiscard]] static dispatcher io() noexcept;
-  // At most `tasks` at a time, in the order in which they became runnable. Throws std::invalid_argument for 0.
+  // At most `tasks` tasks at a time, in the order in which they became runnable. Throws std::invalid_argument for 0.
   [[nodiscard]] static dispatcher custom(std::size_t tasks);
-  // One at a time, in that order: what its tasks do between two suspension points excludes each other. Not always on the same thread.
+  // One task at a time, in that order. Between two suspension points its tasks exclude each other. They do not always
+  // run on the same thread.
   [[nodiscard]] static dispatcher single() { return custom(1); }
-  // A task spawned on it starts at once, in place of its spawner, which goes on when it suspends for the first time or ends, perhaps on
-  // another thread: such a spawn is a suspension point. From then on the task is as on the default one.
+  // A task that is spawned on it starts at once, in place of its spawner. The spawner continues when the task suspends
+  // for the first time or ends, perhaps on another thread, so such a spawn is a suspension point. From then on the task
+  // behaves as on the default dispatcher.
   [[nodiscard]] static dispatcher unconfined() noexcept;
 
   dispatcher(const dispatcher& other) noexcept;
@@ -59,7 +63,7 @@ class WEFT_API dispatcher {
 
 namespace detail {
 
-// The running task is on that dispatcher while this lives.
+// The running task is on this dispatcher while this object lives.
 class WEFT_API visit {
  public:
   visit(const dispatcher& d, std::source_location where);
@@ -75,18 +79,21 @@ class WEFT_API visit {
 
 }  // namespace detail
 
-// Moves the running task to that dispatcher, calls f, and moves it back, also when f throws. The turn that it had on another dispatcher
-// goes to somebody else meanwhile. The way in is a cancellation point: f is not called then; but a turn that it waits for it has to wait
-// for. In a destructor that runs without an exception, shield it (this_task::shielded). Needs a task (usage_error).
+// Moves the running task to the dispatcher, calls f, and moves the task back, also when f throws. Meanwhile the turn
+// that the task had on its own dispatcher goes to another task. The way in is a cancellation point: a task that is
+// cancelled there does not call f. A task that already waits for a turn cannot be cancelled until it gets one. In a
+// destructor that runs without an exception in flight, shield the call (this_task::shielded). Needs a task
+// (usage_error).
 template <std::invocable F>
 decltype(auto) with(const dispatcher& d, F&& f, std::source_location where = std::source_location::current()) {
   const detail::visit there(d, where);
   return std::invoke(std::forward<F>(f));
 }
 
-// Calls f, which may block its thread: other tasks go on meanwhile, if the pool may grow (runtime_options::elastic, stealing). A
-// cancellation point before it calls f; later ones do not interrupt f. Like with(), which it is, it gives a turn of single() or
-// custom() back for that time. From an outside thread: just calls f.
+// Calls f, which may block its thread. Other tasks continue meanwhile, if the pool may grow (runtime_options::elastic,
+// stealing). There is a cancellation point before the call of f; a later cancellation does not interrupt f. This is
+// with() on the io dispatcher, so it gives up a turn on single() or custom() for that time. An outside thread just
+// calls f.
 template <std::invocable F>
 decltype(auto) blocking(F&& f, std::source_location where = std::source_location::current()) {
   if (detail::running_task() == nullptr) return std::invoke(std::forward<F>(f));

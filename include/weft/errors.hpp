@@ -7,7 +7,7 @@
 
 namespace weft::inline v1 {
 
-// A call that cannot mean anything: joining twice, using a moved-from handle, a null callable, spawning outside of a runtime.
+// A call that has no meaning: joining twice, using a moved-from handle, a null callable, spawning outside of a runtime.
 class WEFT_API usage_error : public std::logic_error {
  public:
   explicit usage_error(const std::string& what);

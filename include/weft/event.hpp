@@ -1,4 +1,4 @@
-// Events: something that happened, for those who wait for it. May live on the stack of the one who waits.
+// Events: tasks and threads wait until something has happened. An event may live on the stack of the one that waits.
 //
 //   weft::event ready;
 //   auto task = weft::spawn([&] { …; ready.set(); });
@@ -17,26 +17,26 @@ namespace weft::inline v1 {
 
 namespace detail {
 
-// Takes: each set() ends one wait.
+// `Takes` means that the waiter takes the signal, so each set() ends one wait.
 template <bool Takes>
 class event_base {
  public:
   constexpr event_base() noexcept = default;
 
-  // Cancellation points, always.
+  // Always cancellation points.
   void wait(std::source_location where = std::source_location::current()) {
-    locks::wait_for(signal_.core(), {.takes = Takes}, "event", where);
+    locks::wait_for(signal_.core(), {.takes = Takes}, locks::event_kind, where);
   }
   [[nodiscard]] bool wait_until(std::chrono::steady_clock::time_point when,
                                 std::source_location where = std::source_location::current()) {
-    return locks::wait_until(signal_.core(), {.takes = Takes}, "event", when, where);
+    return locks::wait_until(signal_.core(), {.takes = Takes}, locks::event_kind, when, where);
   }
   template <class Rep, class Period>
   [[nodiscard]] bool wait_for(std::chrono::duration<Rep, Period> time,
                               std::source_location where = std::source_location::current()) {
     return wait_until(time_after(time), where);
   }
-  // Never.
+  // Never cancellation points.
   void set() noexcept {
     if constexpr (Takes)
       locks::set_for_one(signal_.core());
@@ -46,9 +46,9 @@ class event_base {
   void reset() noexcept { locks::reset(signal_.core()); }
   [[nodiscard]] bool is_set() noexcept { return locks::is_set(signal_.core()); }
 
-  // Arms of a select: the one that wins has waited.
+  // Arms of a select. An arm that wins has ended its wait, as wait() does.
   [[nodiscard]] auto on_set() {
-    return sync_arm(locks::signal_operation(signal_.core(), locks::until_set{.takes = Takes}, "event"));
+    return sync_arm(locks::signal_operation(signal_.core(), locks::until_set{.takes = Takes}, locks::event_kind));
   }
   template <std::invocable F>
   [[nodiscard]] auto on_set(F f) {
@@ -61,10 +61,11 @@ class event_base {
 
 }  // namespace detail
 
-// Manual reset: once set, every wait ends at once, until reset().
+// Manual reset: once the event is set, every wait ends at once until reset().
 class event final : public detail::event_base<false> {};
 
-// Auto reset: a set() ends one wait: that of the one who has waited longest, or else the next. Several before that are one.
+// Auto reset: each set() ends one wait, that of the longest waiter. If nobody waits, it ends the next wait; several
+// calls of set() before that count as one.
 class auto_event final : public detail::event_base<true> {};
 
 }  // namespace weft::inline v1

@@ -1,4 +1,5 @@
-// join_handle<T>: the one who may take a task's result; task_ref: the many who may wake or cancel it.
+// join_handle<T> is the one handle that may take a task's result. task_ref is for the many who may wake or cancel the
+// task.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +17,9 @@
 #include <weft/errors.hpp>
 
 namespace weft::inline v1 {
+
+struct task_status;  // task_status.hpp
+
 namespace detail {
 
 struct handle_access;
@@ -27,7 +31,8 @@ inline std::string copied_name(const task_head* t) {
 
 }  // namespace detail
 
-// A counted reference to a task, dead or alive: wake it (unpark), cancel it, tell it apart.
+// A counted reference to a task, whether the task still runs or has ended. It can wake (unpark) and cancel the task,
+// and identify it.
 class task_ref {
  public:
   task_ref() noexcept = default;
@@ -45,9 +50,11 @@ class task_ref {
   friend bool operator==(const task_ref&, const task_ref&) = default;
 
   [[nodiscard]] std::uint64_t id() const { return detail::id_of(checked()); }
-  // A copy: the task may rename itself at any time.
+  // Returns a copy, because the task may rename itself at any time.
   [[nodiscard]] std::string name() const { return detail::copied_name(checked()); }
   [[nodiscard]] bool is_finished() const { return detail::is_finished(checked()); }
+  // What the task does now, for reports. Include task_status.hpp.
+  [[nodiscard]] WEFT_API task_status status() const;
   void cancel() const { detail::request_cancel(checked()); }
   void unpark() const { detail::unpark(checked()); }
 
@@ -68,20 +75,22 @@ class join_handle;
 
 namespace detail {
 
-// Makes handles and references of what the core knows a task by.
+// Makes handles and references from the core's pointer to a task.
 struct handle_access {
   template <class T>
   static join_handle<T> make(task_head* t, result<T>* outcome) noexcept {
     return join_handle<T>(t, outcome);
   }
   static task_ref ref(task_head* t) noexcept { return task_ref(t); }
+  static const task_head* task_of(const task_ref& r) { return r.checked(); }
 };
 
 }  // namespace detail
 
-// Movable, not copyable. Dropping it detaches the task: it runs on, its result is discarded, and an exception that nobody
-// took goes to runtime_options::on_unhandled_exception, or ends the process if there is none. Only a handle that is destroyed
-// while an exception unwinds forgives: what its task throws is then one line on stderr, and the first exception goes on.
+// Movable, not copyable. Dropping the handle detaches the task: the task continues and its result is discarded. An
+// exception that nobody took goes to runtime_options::on_unhandled_exception, or ends the process if there is no such
+// handler. There is one exemption: if the handle is destroyed while an exception unwinds the stack, what its task
+// throws becomes one line on stderr, and the first exception continues.
 template <class T>
 class [[nodiscard("dropping the handle detaches the task: join() it, or say .detach()")]] join_handle {
  public:
@@ -90,7 +99,7 @@ class [[nodiscard("dropping the handle detaches the task: join() it, or say .det
       : task_(std::exchange(other.task_, nullptr)),
         outcome_(std::exchange(other.outcome_, nullptr)) {}
   join_handle& operator=(join_handle&& other) noexcept {
-    join_handle taken(std::move(other));  // first: `other` may be this one
+    join_handle taken(std::move(other));  // first, because `other` may be this handle
     std::swap(task_, taken.task_);
     std::swap(outcome_, taken.outcome_);
     return *this;
@@ -102,18 +111,18 @@ class [[nodiscard("dropping the handle detaches the task: join() it, or say .det
   // False after join, detach and move.
   [[nodiscard]] bool joinable() const noexcept { return task_ != nullptr; }
 
-  // Waits for the end and takes the result or throws the task's exception; task_cancelled if it was cancelled. From a task it
-  // parks that task and is a cancellation point (the handle stays joinable then); from another thread it blocks the thread.
-  // Only one may join; others wait(). Of two tasks that do it on one thread the later gets usage_error; on two threads they
-  // race for the handle, as for any object.
+  // Waits for the end of the task and takes its result, or throws its exception; throws task_cancelled if the task was
+  // cancelled. A task that calls it parks, and the call is a cancellation point; the handle stays joinable then. An
+  // outside thread blocks. Only one caller may join; others use wait(). If two tasks join on one thread, the later one
+  // gets usage_error; if they join on two threads, that is a data race on the handle, as for any object.
   T join(std::source_location where = std::source_location::current()) {
     detail::wait_for(checked(where), where);
     if (task_ == nullptr) [[unlikely]]
       detail::throw_usage("this task was joined by somebody else meanwhile; only one may join(), others wait()", where);
     return take();
   }
-  // The same without the wait: empty (false for void, nullptr for a reference) while the task runs. Never a cancellation
-  // point.
+  // As join(), but never waits: the result is empty (false for void, nullptr for a reference) while the task runs.
+  // Never a cancellation point.
   [[nodiscard]] auto try_join() {
     if constexpr (std::is_void_v<T>) {
       if (!is_finished()) return false;
@@ -130,15 +139,16 @@ class [[nodiscard("dropping the handle detaches the task: join() it, or say .det
       return is_finished() ? std::optional<T>(take()) : std::nullopt;
     }
   }
-  // Waits for the end and leaves the result. Several may wait on one handle at the same time, and a join() does not disturb those
-  // who wait already. It takes the task from the handle, though: a wait() that begins on one thread while a join() ends on
-  // another is a race, as for any object that one reads and another changes.
+  // Waits for the end of the task and leaves the result in place. Several callers may wait on one handle at the same
+  // time, and a join() does not disturb those that already wait. But join() takes the task out of the handle: a wait()
+  // that begins on one thread while a join() ends on another thread is a data race, as for any object that one thread
+  // reads and another changes.
   void wait(std::source_location where = std::source_location::current()) const {
     detail::wait_for(checked(where), where);
   }
 
-  // Arms of a select: the task has ended (its result is left); or its result is taken and f called with it (what it threw, the select
-  // throws). An empty handle's arm is disabled.
+  // Arms of a select. `~handle` wins when the task has ended, and leaves its result. on_join(f) takes the result and
+  // calls f with it; if the task threw, the select throws that exception. The arm of an empty handle is disabled.
   [[nodiscard]] friend detail::end_arm operator~(const join_handle& h) noexcept { return detail::end_arm(h.task_); }
   template <class F>
   [[nodiscard]] auto on_join(F f) {
@@ -160,7 +170,7 @@ class [[nodiscard("dropping the handle detaches the task: join() it, or say .det
   friend class detail::join_arm;
   template <class F>
   void tell(F& f) {
-    (void)checked();  // somebody else may have joined it meanwhile
+    (void)checked();  // another caller may have joined it meanwhile
     if constexpr (std::is_void_v<T>) {
       take();
       std::invoke(f);

@@ -1,4 +1,4 @@
-// A mutex for each key that is in use; those that are not take no memory.
+// A mutex for each key that is in use. Keys that are not in use take no memory.
 //
 //   weft::keyed_mutex<std::string> accounts;
 //   auto guard = accounts.lock(name);            // others with the same name wait; unlocked when the guard ends
@@ -20,10 +20,10 @@ namespace weft::inline v1 {
 
 namespace locks {
 
-// A key in use. `users`: those who hold it, wait for it, or are about to. Under the table's lock.
+// A key in use. `users` counts the callers that hold it, wait for it, or are about to. The table's lock protects it.
 struct WEFT_API key_entry {
   void enter() noexcept;
-  [[nodiscard]] bool leave() noexcept;  // true: it was the last, and takes the entry out of the table
+  [[nodiscard]] bool leave() noexcept;  // true if it was the last user, which takes the entry out of the table
   mutex lock;
   std::size_t users = 0;
 };
@@ -36,13 +36,14 @@ class keyed_mutex {
   using place = typename table::value_type;  // stays where it is when the table grows
 
  public:
-  // Holds the key, or nothing. To be ended by the task that got it; its end is never a cancellation point, but may wait a moment.
+  // Holds the key, or nothing. The task that got the guard must be the one that ends it. Its end is never a
+  // cancellation point, but may wait a moment.
   class [[nodiscard("the key is unlocked when the guard ends")]] guard {
    public:
     guard() = default;
     guard(guard&& other) noexcept : owner_(other.owner_), place_(std::exchange(other.place_, nullptr)) {}
     guard& operator=(guard&& other) noexcept {
-      guard taken(std::move(other));  // ends with what this one held, which is nothing if both are the same
+      guard taken(std::move(other));  // releases what this one held: nothing, if both are one object
       std::swap(owner_, taken.owner_);
       std::swap(place_, taken.place_);
       return *this;
@@ -67,8 +68,8 @@ class keyed_mutex {
   keyed_mutex(const keyed_mutex&) = delete;
   keyed_mutex& operator=(const keyed_mutex&) = delete;
 
-  // Cancellation points, always. Throw std::bad_alloc, usage_error if the caller holds the key, and what hashing, comparing and copying
-  // keys throws. The guard is empty if the time came first.
+  // Always cancellation points. They throw std::bad_alloc, usage_error if the caller holds the key already, and what
+  // hashing, comparing and copying keys throws. The guard is empty if the time was up first.
   guard lock(const Key& key, std::source_location where = std::source_location::current()) {
     user mine(*this, enter(key, where));
     mine.at.second.lock.lock(where);
@@ -84,7 +85,7 @@ class keyed_mutex {
                      std::source_location where = std::source_location::current()) {
     return try_lock_until(key, detail::time_after(time), where);
   }
-  // Never cancellation points, though they may wait a moment for others that look up keys.
+  // Never cancellation points, though they may wait a moment for other callers that look up keys.
   guard try_lock(const Key& key, std::source_location where = std::source_location::current()) {
     table_guard held(*this, where);
     const auto [at, fresh] = table_.try_emplace(key);
@@ -92,7 +93,7 @@ class keyed_mutex {
     at->second.enter();
     return guard(*this, *at);
   }
-  // How many keys are in use.
+  // Returns how many keys are in use.
   [[nodiscard]] std::size_t size() {
     table_guard held(*this, std::source_location::current());
     return table_.size();
@@ -108,7 +109,7 @@ class keyed_mutex {
     table_guard& operator=(const table_guard&) = delete;
     mutex& lock;
   };
-  // One who has entered, until it becomes a guard.
+  // A caller that has entered, until it becomes a guard.
   struct user {
     user(keyed_mutex& m, place& p) noexcept : owner(m), at(p) {}
     ~user() {
@@ -132,12 +133,12 @@ class keyed_mutex {
     return at;
   }
   void leave(place& at) noexcept {
-    typename table::node_type last;  // the key ends when the table is free again
+    typename table::node_type last;  // the key is destroyed after the table is unlocked
     const table_guard held(*this, std::source_location::current());
     if (at.second.leave()) last = table_.extract(at.first);
   }
 
-  // A mutex for tasks: what users' keys do when they are hashed and compared must not happen under a lock of ours.
+  // This is a mutex for tasks, not a lock of the runtime, because hashing and comparing keys calls users' code.
   mutex table_lock_;
   table table_;  // under table_lock_
 };

@@ -1,4 +1,5 @@
-// Counts down to zero, once; any number of tasks and threads wait for it. May live on the stack of the one who waits.
+// A latch counts down to zero, once. Any number of tasks and threads can wait for that. It may live on the stack of the
+// one that waits.
 #pragma once
 
 #include <chrono>
@@ -14,17 +15,17 @@ class WEFT_API latch {
  public:
   explicit latch(std::size_t count);
 
-  // Never cancellation points. Below zero: usage_error.
+  // Never cancellation points. Counting below zero is a usage_error.
   void count_down(std::size_t n = 1);
   [[nodiscard]] bool try_wait() noexcept { return locks::is_set(signal_.core()); }
-  // Cancellation points, always. A task that is cancelled before it arrives has not counted down; one that is cancelled while it
-  // waits has.
+  // Always cancellation points. A task that is cancelled before it arrives has not counted down; one that is cancelled
+  // while it waits has.
   void wait(std::source_location where = std::source_location::current()) {
-    locks::wait_for(signal_.core(), locks::until_set{}, "latch", where);
+    locks::wait_for(signal_.core(), locks::until_set{}, locks::latch_kind, where);
   }
   [[nodiscard]] bool wait_until(std::chrono::steady_clock::time_point when,
                                 std::source_location where = std::source_location::current()) {
-    return locks::wait_until(signal_.core(), locks::until_set{}, "latch", when, where);
+    return locks::wait_until(signal_.core(), locks::until_set{}, locks::latch_kind, when, where);
   }
   template <class Rep, class Period>
   [[nodiscard]] bool wait_for(std::chrono::duration<Rep, Period> time,
@@ -34,6 +35,8 @@ class WEFT_API latch {
   void arrive_and_wait(std::size_t n = 1, std::source_location where = std::source_location::current());
 
  private:
+  friend struct detail::observer;
+
   locks::room<1> count_;
   locks::signal_room signal_;
 };

@@ -1,11 +1,12 @@
-// A mutex whose waiters park instead of blocking their worker. For tasks and outside threads, with std::lock_guard,
-// std::unique_lock and std::scoped_lock.
+// A mutex whose waiters park instead of blocking their worker. It is for tasks and outside threads, and works with
+// std::lock_guard, std::unique_lock and std::scoped_lock.
 //
 //   weft::mutex m;
 //   std::lock_guard guard(m);
 //
-// It may be held across a suspension, and unlocked on another thread than it was locked on, but by the same task. An exception
-// that leaves a critical section unlocks it like any other way out: there is no poisoning. docs/semantics.md has the details.
+// A task may hold it across a suspension, and may unlock it on another thread than the one that it locked it on; but
+// the task that locked it must unlock it. An exception that leaves a critical section unlocks the mutex as every other
+// way out does: there is no poisoning. docs/semantics.md has the details.
 #pragma once
 
 #include <chrono>
@@ -21,7 +22,7 @@ namespace weft::inline v1 {
 class mutex;
 
 namespace detail {
-// As lock(), but never a cancellation point: for what must not be left half-way.
+// As lock(), but never a cancellation point: for operations that must not be left half done.
 WEFT_API void lock_uninterrupted(mutex& m, std::source_location where = std::source_location::current()) noexcept;
 }  // namespace detail
 
@@ -32,7 +33,7 @@ class WEFT_API mutex {
   mutex(const mutex&) = delete;
   mutex& operator=(const mutex&) = delete;
 
-  // Cancellation points, always. Throw usage_error if the caller holds it already.
+  // Always cancellation points. They throw usage_error if the caller holds the mutex already.
   void lock(std::source_location where = std::source_location::current());
   [[nodiscard]] bool try_lock_until(std::chrono::steady_clock::time_point when,
                                     std::source_location where = std::source_location::current());
@@ -44,7 +45,7 @@ class WEFT_API mutex {
   // Never cancellation points.
   [[nodiscard]] bool try_lock() noexcept;
   void unlock() noexcept;
-  // Was true at some moment of the call.
+  // The answer was true at some moment during the call.
   [[nodiscard]] bool is_locked() const noexcept;
 
  private:

@@ -1,4 +1,4 @@
-// Tells tasks that something has changed, without saying what: they look for themselves.
+// Tells tasks that something has changed, without saying what. The tasks look for themselves.
 //
 //   while (!queue_has_something()) changed.wait();      // one task
 //   put_something(); changed.notify_one();              // another: never missed, even between the look and the wait
@@ -18,27 +18,29 @@ class notify {
  public:
   constexpr notify() noexcept = default;
 
-  // Cancellation points, always.
+  // Always cancellation points.
   void wait(std::source_location where = std::source_location::current()) {
-    locks::wait_for(signal_.core(), {.takes = true}, "notify", where);
+    locks::wait_for(signal_.core(), {.takes = true}, locks::notify_kind, where);
   }
   [[nodiscard]] bool wait_until(std::chrono::steady_clock::time_point when,
                                 std::source_location where = std::source_location::current()) {
-    return locks::wait_until(signal_.core(), {.takes = true}, "notify", when, where);
+    return locks::wait_until(signal_.core(), {.takes = true}, locks::notify_kind, when, where);
   }
   template <class Rep, class Period>
   [[nodiscard]] bool wait_for(std::chrono::duration<Rep, Period> time,
                               std::source_location where = std::source_location::current()) {
     return wait_until(detail::time_after(time), where);
   }
-  // Never. Ends the longest wait; if nobody waits, the next wait ends at once: one is remembered, not a number of them.
+  // Never a cancellation point. Ends the wait of the longest waiter. If nobody waits, the next wait ends at once; only
+  // one notification is remembered, however many there were.
   void notify_one() noexcept { locks::set_for_one(signal_.core()); }
-  // Ends the waits there are; nothing is remembered.
+  // Never a cancellation point. Ends every wait that is under way; nothing is remembered.
   void notify_all() noexcept { locks::wake_present(signal_.core()); }
 
-  // Arms of a select: the one that wins was notified.
+  // Arms of a select. An arm that wins has been notified.
   [[nodiscard]] auto on_notify() {
-    return detail::sync_arm(locks::signal_operation(signal_.core(), locks::until_set{.takes = true}, "notify"));
+    return detail::sync_arm(
+        locks::signal_operation(signal_.core(), locks::until_set{.takes = true}, locks::notify_kind));
   }
   template <std::invocable F>
   [[nodiscard]] auto on_notify(F f) {

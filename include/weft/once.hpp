@@ -1,11 +1,11 @@
-// Something that is done once, by whoever comes first; the others park until it is done.
+// Runs a function once, by the first caller; the other callers park until it is done.
 //
 //   static weft::once_flag opened;
 //   weft::call_once(opened, [&] { open(); });
 //
-// If it throws, the exception goes to the one who called, and the next one tries. A cancellation point, always, though what is called is
-// not interrupted by it unless it has cancellation points of its own. A call from inside of the function is a usage_error: it would wait
-// for itself.
+// If the function throws, the exception goes to its caller, and the next caller tries again. call_once is always a
+// cancellation point. It does not interrupt the function, unless the function has cancellation points of its own. A
+// call from inside of the function is a usage_error, because it would wait for itself.
 #pragma once
 
 #include <functional>
@@ -28,7 +28,7 @@ class WEFT_API once_flag {
  private:
   template <class F, class... Args>
   friend void call_once(once_flag& flag, F&& f, Args&&... args);
-  // True: the caller does it, and calls end() in any case.
+  // True if the caller is to run the function. It then calls end() in any case.
   [[nodiscard]] bool begin(std::source_location where);
   void end(bool done) noexcept;
 

@@ -1,8 +1,8 @@
-// One value from one to another, threads included.
+// A channel for one value, from one sender to one receiver. Either may be a task or an outside thread.
 //
 //   auto [answer, question] = weft::make_oneshot<int>();     // oneshot_writer<int>, oneshot_reader<int>
 //   weft::spawn([answer = std::move(answer)]() mutable { (void)answer.send(42); });
-//   std::optional<int> v = question.recv();                  // empty if the writer died without a word
+//   std::optional<int> v = question.recv();                  // empty if the writer is gone and has sent nothing
 #pragma once
 
 #include <exception>
@@ -26,7 +26,7 @@ struct oneshot_ends {
 template <channel_element T>
 [[nodiscard]] oneshot_ends<T> make_oneshot();
 
-// Movable, not copyable. Used up by a send that succeeds.
+// Movable, not copyable. A send that succeeds uses it up.
 template <channel_element T>
 class oneshot_writer : private detail::news_writer {
   using base = detail::news_writer;
@@ -42,7 +42,8 @@ class oneshot_writer : private detail::news_writer {
   using base::operator~;  // the reader is gone
   using base::on_death;
 
-  // Closed: the reader is gone, or close() was called; the value is left as it was. Never waits; not a cancellation point.
+  // The result is `closed` if the reader is gone or close() was called; the value is then left as it was. Never waits;
+  // never a cancellation point.
   send_result send(T&& value) {
     {
       chan::news_guard guard(this->news());
@@ -58,7 +59,7 @@ class oneshot_writer : private detail::news_writer {
   {
     return send(T(value));
   }
-  // There will be no value; recv() throws the error, if one is given.
+  // No value will be sent. recv() throws the error, if one is given.
   void close(std::exception_ptr error = nullptr) { chan::close(this->news(), std::move(error)); }
 
  private:
@@ -83,13 +84,13 @@ class oneshot_reader : public detail::news_reader<oneshot_reader<T>, T> {
   friend oneshot_ends<T> make_oneshot<T>();
 
   [[nodiscard]] chan::news* source() const noexcept { return this->news_or_null(); }
-  // Once taken, the writer is gone, so that a second wait ends at once.
+  // After the value is taken the writer is gone, so a second wait ends at once.
   [[nodiscard]] std::uint64_t seen() const noexcept { return 0; }
   [[nodiscard]] std::optional<T> take() {
     chan::news_guard guard(this->news());
     auto& value = *static_cast<std::optional<T>*>(chan::state_of(this->news()));
     std::optional<T> taken(std::move(value));
-    value.reset();  // moved from: it owns nothing whose end could call back
+    value.reset();  // it is moved from, and owns nothing whose destructor could call back
     return taken;
   }
 };

@@ -1,8 +1,9 @@
-// What a receive returns that does not wait for ever: an element, or why there is none. To be used as a std::optional<T>.
+// The result of a receive that does not wait for ever: an element, or the reason why there is none. It can be used as a
+// std::optional<T>.
 //
 //   if (weft::recv_result<int> got = in.recv_for(50ms)) …                    // *got
 //   else if (got.status() == weft::recv_status::timed_out) …                 // otherwise the channel is closed
-//   std::optional<int> v = in.try_recv();                                    // who does not ask why
+//   std::optional<int> v = in.try_recv();                                    // for a caller that does not ask why
 #pragma once
 
 #include <concepts>
@@ -14,7 +15,7 @@ namespace weft::inline v1 {
 
 enum class recv_status : unsigned char {
   received,
-  closed,  // and nothing is left: nothing will ever be received
+  closed,  // and nothing is left, so nothing will ever be received
   empty,  // try_recv only: there is nothing now
   timed_out,  // recv_for and recv_until only
 };
@@ -26,7 +27,7 @@ namespace detail {
 
 struct recv_access;
 
-// What a recv_result is compared with in a way of its own; all else is compared with the element.
+// Types that a recv_result compares with as a whole. Every other type is compared with the element.
 template <class U>
 inline constexpr bool is_whole_result = std::same_as<U, recv_status> || std::same_as<U, std::nullopt_t>;
 template <class U>
@@ -50,7 +51,7 @@ class [[nodiscard]] recv_result {
   [[nodiscard]] T&& operator*() && noexcept { return *std::move(value_); }
   [[nodiscard]] T* operator->() noexcept { return value_.operator->(); }
   [[nodiscard]] const T* operator->() const noexcept { return value_.operator->(); }
-  // Throw std::bad_optional_access if there is none.
+  // They throw std::bad_optional_access if there is no element.
   [[nodiscard]] T& value() & { return value_.value(); }
   [[nodiscard]] const T& value() const& { return value_.value(); }
   [[nodiscard]] T&& value() && { return std::move(value_).value(); }
@@ -70,7 +71,7 @@ class [[nodiscard]] recv_result {
   }
   [[nodiscard]] operator std::optional<T>() && { return std::move(value_); }
 
-  // With the status, with an optional (also nullopt), with an element, as optionals are compared.
+  // Comparison with a status, with an optional (also nullopt), or with an element, as optionals are compared.
   [[nodiscard]] friend bool operator==(const recv_result& r, recv_status s) noexcept { return r.status_ == s; }
   [[nodiscard]] friend bool operator==(const recv_result& r, std::nullopt_t) noexcept { return !r.has_value(); }
   [[nodiscard]] friend bool operator==(const recv_result& r, const std::optional<T>& o)
@@ -94,7 +95,7 @@ class [[nodiscard]] recv_result {
 
  private:
   friend struct detail::recv_access;
-  // receive(value) fills the empty optional, or says why not.
+  // receive(value) fills the empty optional, or returns why it did not.
   template <class Receive>
   explicit recv_result(std::in_place_t, Receive&& receive) : status_(receive(value_)) {}
 
@@ -104,7 +105,7 @@ class [[nodiscard]] recv_result {
 
 namespace detail {
 
-// Makes one in the caller's frame, where the element arrives without a further move.
+// Makes a recv_result in the caller's frame, so the element arrives without a further move.
 struct recv_access {
   template <class T, class Receive>
   [[nodiscard]] static recv_result<T> make(Receive&& receive) {

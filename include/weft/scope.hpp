@@ -1,6 +1,6 @@
 // Scopes: tasks that end before the call that started them.
 //
-//   int sum(const part& a, const part& b) {                         // a and b stand outside of with_scope: tasks may borrow them
+//   int sum(const part& a, const part& b) {   // a and b are declared outside of with_scope, so tasks may borrow them
 //     return weft::with_scope([&](weft::scope& s) {
 //       auto left = s.spawn([&] { return count(a); });
 //       auto right = s.spawn([&] { return count(b); });
@@ -8,12 +8,13 @@
 //     });
 //   }
 //
-// Children may borrow what was declared before with_scope, not what its body declares, unless the body calls s.join() first: the body
-// returns, and its locals end, before the children do. A task_group (task_group.hpp) is declared among the locals themselves, after
-// those that its tasks borrow, and so has no such rule.
+// Children may borrow what was declared before with_scope. They may not borrow what its body declares, because the body
+// returns, and its locals end, before the children do; unless the body calls s.join() first. A task_group
+// (task_group.hpp) is declared among the locals themselves, after those that its tasks borrow, and so does not have
+// this rule.
 //
-// with_scope returns when the body and every child have ended. The first of them to throw cancels the others and the body, and
-// with_scope throws what it threw.
+// with_scope returns when the body and every child have ended. The first of them to throw cancels the others and the
+// body, and with_scope throws that exception.
 #pragma once
 
 #include <chrono>
@@ -36,8 +37,8 @@
 
 namespace weft::inline v1 {
 
-// A task of a scope. Everything a join_handle does, except that it may be dropped: the scope waits for the task, and has heard of
-// its exception.
+// A task of a scope. It does everything that a join_handle does, and it may be dropped: the scope waits for the task,
+// and has been told of its exception.
 template <class T>
 class child : public join_handle<T> {
  public:
@@ -76,7 +77,7 @@ child_for<F> spawn_child(scope_core* in, const attributes* a, F&& f) {
   return child_for<F>(handle_access::make(s.task, &made->outcome()));
 }
 
-// Held while somebody spawns who has no place in the scope.
+// Held during a spawn by a caller that has no place in the scope.
 class reservation {
  public:
   explicit reservation(scope_core* in) : in_(in) {
@@ -93,12 +94,13 @@ struct no_reservation {
   explicit no_reservation(scope_core*) noexcept {}
 };
 
-// What scope, scope_ref and task_group have in common.
+// The calls that scope, scope_ref and task_group have in common.
 template <class Reservation>
 class scope_calls {
  public:
-  // A task that ends before the scope or group does. By anybody, also while its owner waits for the last children or it is cancelled (the
-  // task is cancelled then from the start); once it has ended: throws scope_closed. Never a cancellation point.
+  // Starts a task that ends before the scope or group does. Anybody may call it, also while the owner waits for the
+  // last children, and also after the scope is cancelled; the new task is then cancelled from the start. Throws
+  // scope_closed once the scope has ended. Never a cancellation point.
   template <class F>
   child_for<F> spawn(F&& f) const {
     return spawn_given(nullptr, std::forward<F>(f));
@@ -113,16 +115,18 @@ class scope_calls {
     check_takes_no_arguments<sizeof...(Arguments) == 0>();
     return {};
   }
-  // A task that is started again when it throws (supervised.hpp).
+  // Starts a task that is started again when it throws (supervised.hpp).
   template <class F>
   child_for<F> supervise(const restarts& policy, F&& f) const {
     return spawn(supervised(policy, std::forward<F>(f)));
   }
 
-  // Cancels every child, and of a scope the body, now and once. Any thread. Never a cancellation point.
+  // Cancels every child, and the body of a scope, now and once. May be called from any thread. Never a cancellation
+  // point.
   void cancel() const noexcept { cancel_scope(core_); }
-  // The same at that time, at once if it has passed, unless the scope has ended; a later call replaces the time. By a task of the
-  // scope's runtime. If only children are cut short, with_scope does not tell; with_timeout does.
+  // Cancels at that time, or at once if it has passed, unless the scope has ended by then. A later call replaces the
+  // time. To be called by a task of the scope's runtime. If only children were cut short, with_scope does not tell;
+  // with_timeout does.
   void cancel_at(std::chrono::steady_clock::time_point when) const { cancel_scope_at(core_, when); }
   template <class Rep, class Period>
   void cancel_after(std::chrono::duration<Rep, Period> time) const {
@@ -149,7 +153,7 @@ class scope_calls {
 
 }  // namespace detail
 
-// For tasks that may outlive the scope: after its end, spawn throws scope_closed and cancel does nothing.
+// For tasks that may outlive the scope. After the end of the scope, spawn throws scope_closed and cancel does nothing.
 class scope_ref : public detail::scope_calls<detail::reservation> {
  public:
   explicit scope_ref(detail::scope_core* core) noexcept : scope_calls(core) { detail::add_reference(core_); }
@@ -162,7 +166,7 @@ class scope_ref : public detail::scope_calls<detail::reservation> {
   ~scope_ref() { detail::drop_reference(core_); }
 };
 
-// Made by with_scope, gone with it: children borrow it by reference, others get a ref().
+// Made by with_scope, and gone when it returns. Children borrow it by reference; others get a ref().
 class scope : public detail::scope_calls<detail::no_reservation> {
  public:
   explicit scope(detail::scope_core* core) noexcept : scope_calls(core) {}
@@ -170,17 +174,18 @@ class scope : public detail::scope_calls<detail::no_reservation> {
   scope& operator=(const scope&) = delete;
   [[nodiscard]] scope_ref ref() const noexcept { return scope_ref(core_); }
 
-  // By the body: waits for every child there is, with those that they spawn meanwhile. What the body declared before the children were
-  // spawned they may have borrowed. The scope goes on: more may be spawned, and joined again.
-  // A cancellation point, which throws only when all of them have ended: `cancelled`, if the scope or the task was cancelled, and so
-  // also if a child has failed. What it threw comes out of with_scope. (With failures::collect a failure cancels nobody, and join()
-  // returns.) By another task: usage_error.
+  // To be called by the body. Waits for every child there is, and for those that these children spawn meanwhile. So
+  // children may borrow what the body declared before it spawned them. The scope continues: more children may be
+  // spawned, and joined again.
+  // A cancellation point, which throws only when all of them have ended. It throws `cancelled` if the scope or the task
+  // was cancelled, and so also if a child has failed; with_scope then throws the child's exception. (With
+  // failures::collect a failure cancels nobody, and join() returns.) A call by another task is a usage_error.
   void join(std::source_location where = std::source_location::current()) const { detail::join_scope(core_, where); }
 };
 
 struct scope_options {
   weft::failures failures = weft::failures::cancel_rest;
-  std::stop_token stop = {};  // cancels the scope when it is stopped
+  std::stop_token stop = {};  // cancels the scope when a stop is requested
 };
 
 namespace detail {
@@ -188,7 +193,7 @@ namespace detail {
 template <class F>
 using scope_result = std::invoke_result_t<F, scope&>;
 
-// What a body returned, until the children have ended.
+// Keeps what a body returned until the children have ended.
 template <class R>
 class body_value {
  public:
@@ -225,7 +230,7 @@ class body_value<void> {
 template <class R, class F>
 scope_end run_scope(const scope_options& o, body_value<R>& value, F&& body, std::source_location where) {
   scope_core* core = open_scope(o.failures, o.stop, where);
-  scope s(core);  // until the children, who borrow it, have ended
+  scope s(core);  // lives until the children, which borrow it, have ended
   body_end how = body_end::returned;
   try {
     value.set_from([&]() -> R { return std::invoke(std::forward<F>(body), s); });
@@ -239,11 +244,11 @@ scope_end run_scope(const scope_options& o, body_value<R>& value, F&& body, std:
 
 }  // namespace detail
 
-// Calls body(s) and returns what it returns, when every task of s has ended. A cancellation point: cancelling the task that is in it
-// cancels body and children; after they have ended it throws `cancelled`. Throws
-//   what was thrown first, by the body or a child (with failures::collect: scope_failures, all of them);
-//   scope_cancelled, if cancel() or the deadline cut the body short (a body that returns has its value returned);
-//   usage_error outside of a task, std::bad_alloc.
+// Calls body(s), and returns what it returns when every task of s has ended. A cancellation point: cancelling the task
+// that is inside cancels body and children; when they have ended, with_scope throws `cancelled`. It also throws
+//   what was thrown first, by the body or a child (with failures::collect: scope_failures, which holds all of them);
+//   scope_cancelled, if cancel() or the deadline cut the body short (if the body returns, its value is returned);
+//   usage_error outside of a task, and std::bad_alloc.
 template <class F>
   requires std::invocable<F, scope&>
 detail::scope_result<F> with_scope(const scope_options& o, F&& body,
@@ -259,8 +264,9 @@ detail::scope_result<F> with_scope(F&& body, std::source_location where = std::s
   return with_scope(scope_options{}, std::forward<F>(body), where);
 }
 
-// The body's result, or nothing if the time was up and cut the body or a child short: they were cancelled, and have ended now. For
-// void: whether they came to their end. The body takes a scope& or nothing. Otherwise as with_scope.
+// Returns the body's result, or nothing if the time was up and the body or a child was cut short. They were cancelled,
+// and have ended when it returns. For a void body it returns whether all came to their end. The body takes a scope& or
+// nothing. Everything else is as for with_scope.
 template <class Rep, class Period, class F>
   requires std::invocable<F> || std::invocable<F, scope&>
 auto with_timeout(std::chrono::duration<Rep, Period> time, F&& body,

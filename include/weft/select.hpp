@@ -6,11 +6,11 @@
 //
 //   weft::select(in.on_recv([](int got) { … }), limit.on_expire([] { … }));
 //
-// prialt prefers earlier arms. select is fair, and alt is another name for it: of the arms that are ready each has the same chance,
-// wherever it stands and however many others there are. That is a bound in expectation: one that stays ready among at most k
-// wins every k-th time on average, and may by chance have to wait longer. What must not wait for its turn, such as an order to
-// stop, stands first in a prialt. An arm of an empty handle is disabled. The handles and variables an arm names must outlive it.
-// Cancellation points, always.
+// prialt prefers earlier arms. select is fair, and alt is another name for it: each of the arms that are ready has the
+// same chance, whatever its position and however many others there are. That is a bound in expectation: an arm that
+// stays ready among at most k ready arms wins every k-th time on average, and may by chance wait longer. An arm that
+// must not wait for its turn, such as an order to stop, belongs first in a prialt. The arm of an empty handle is
+// disabled. The handles and variables that an arm names must outlive it. All three are always cancellation points.
 #pragma once
 
 #include <algorithm>
@@ -32,22 +32,22 @@ namespace weft::inline v1 {
 
 namespace detail {
 
-// What became of an arm that was tried alone. unknown: it must be prepared, and looked at with its lock.
+// The outcome of trying an arm alone. `unknown` means that it must be prepared, and looked at with its lock.
 enum class tried : std::uint8_t { disabled, not_ready, won, unknown };
 [[nodiscard]] constexpr tried won_if(bool ready) noexcept { return ready ? tried::won : tried::not_ready; }
 
 }  // namespace detail
 
-// What an arm is: something to wait for, and what to do when it has won.
+// An arm is something to wait for, and what to do when it has won.
 class select_arm {
  public:
-  // Before anything is prepared: completes if it is ready.
+  // Called before anything is prepared: completes the arm if it is ready.
   [[nodiscard]] virtual detail::tried try_at_once() { return detail::tried::unknown; }
-  // Called once before each wait; `what` is nullptr if the arm is disabled.
+  // Called once before each wait. `what` is nullptr if the arm is disabled.
   [[nodiscard]] virtual waits::arm prepare() = 0;
-  // This one wins when no other is ready (`otherwise`).
+  // True if this arm wins when no other is ready (`otherwise`).
   [[nodiscard]] virtual bool wins_otherwise() const noexcept { return false; }
-  // This arm has won. False: by a close or a death, not by a value or a timer.
+  // Called when this arm has won. Returns false if it won by a close or a death, and not by a value or a timer.
   [[nodiscard]] virtual bool complete() = 0;
 
  protected:
@@ -57,7 +57,8 @@ class select_arm {
   ~select_arm() = default;
 };
 
-// Which arm it was, counted from 0. True: by a value sent or received or a timer. False: its channel was closed or dead.
+// Which arm won, counted from 0. True if it won by a value sent or received, or by a timer. False if its channel was
+// closed or dead.
 class selected {
  public:
   constexpr selected(std::size_t index, bool ok) noexcept : index_(index), ok_(ok) {}
@@ -72,7 +73,7 @@ class selected {
 
 namespace detail {
 
-// The arm that wins when no other is ready: the select then does not wait.
+// The arm that wins when no other is ready. A select with this arm does not wait.
 class otherwise_arm final : public select_arm {
  public:
   [[nodiscard]] waits::arm prepare() noexcept override { return {}; }
@@ -91,10 +92,10 @@ inline detail::otherwise_arm otherwise;
 
 namespace detail {
 
-// An arm that refers to a value which may end with the expression it was made in.
+// An arm that refers to a value, and the value may end with the expression that made the arm.
 class passing_arm : public select_arm {
  public:
-  // It must not be kept, so there is no need for its address.
+  // The arm must not be kept, so nobody needs its address.
   void operator&() const = delete;
 
  protected:
@@ -113,7 +114,8 @@ concept arm_range = std::ranges::sized_range<Range> && !arm<Range> &&
                     (arm<std::ranges::range_reference_t<Range>> ||
                      std::derived_from<std::remove_pointer_t<std::ranges::range_value_t<Range>>, select_arm>);
 
-// Tries arm after arm, each alone. True: the look is over, with a winner or because the rest must not be tried.
+// Tries one arm after the other, each alone. is_over() returns true when the look is over: there is a winner, or the
+// rest must not be tried.
 class first_look {
  public:
   explicit first_look(waits::reach how_far) noexcept : how_far_(how_far) {}
@@ -122,7 +124,7 @@ class first_look {
       case tried::disabled: return false;
       case tried::not_ready: return how_far_ == waits::reach::first;
       case tried::won: winner_ = i; break;
-      case tried::unknown: break;  // whoever comes after it must not be preferred
+      case tried::unknown: break;  // an arm after this one must not be preferred to it
     }
     return true;
   }
@@ -133,7 +135,7 @@ class first_look {
   std::size_t winner_ = waits::nothing_ready;
 };
 
-// The arms of one call, at most look_order::most_packed.
+// The arms of one call, at most look_order::most_packed of them.
 template <class First, class... Others>
 class arm_pack {
  public:
@@ -165,10 +167,10 @@ class arm_pack {
 
  private:
   static constexpr std::size_t size = 1 + sizeof...(Others);
-  // Arms of one type are found by their number, without a branch that depends on what was drawn.
+  // Arms of one type are found by their index, without a branch that depends on the order that was drawn.
   static constexpr bool alike = (std::same_as<First, Others> && ...);
 
-  // f(the i-th arm)
+  // Calls f with the i-th arm.
   template <std::size_t I = 0, class F>
   decltype(auto) at(std::size_t i, F&& f) {
     if constexpr (alike)
@@ -178,7 +180,7 @@ class arm_pack {
     else
       return i == I ? f(*std::get<I>(arms_)) : at<I + 1>(i, f);
   }
-  // f(number, arm) from front to back, until it is true
+  // Calls f(index, arm) from front to back, until it returns true.
   template <class F>
   void each_until(F&& f) {
     [&]<std::size_t... I>(std::index_sequence<I...>) {
@@ -244,13 +246,8 @@ selected select_in(std::source_location where, Range& arms) {
   return {winner, all[winner]->complete()};
 }
 
-// For arms of which nothing is left to be settled.
-inline tried try_with_lock(waits::waitable& w) noexcept {
-  w.lock();
-  const bool ready = w.try_locked();
-  w.unlock();
-  return won_if(ready);
-}
+// For arms that have nothing to settle after they completed under the lock.
+inline tried try_with_lock(waits::waitable& w) noexcept { return won_if(waits::look_with_lock(w)); }
 
 // An arm that calls f when it has won.
 template <class Arm, class F>
@@ -271,7 +268,7 @@ class handled_arm final : public select_arm {
   F f_;
 };
 
-// Stands for an arm that lives elsewhere.
+// Refers to an arm that lives elsewhere.
 template <class Arm>
 class referring_arm final : public select_arm {
  public:
@@ -302,7 +299,7 @@ class conditional_arm final : public std::conditional_t<passing<Arm>, passing_ar
   bool enabled_;
 };
 
-// A place in a call that was left empty.
+// A parameter of the call that was left empty.
 struct no_arm {};
 
 template <class First, class... Others>
@@ -321,7 +318,7 @@ selected select_call(std::source_location where, Arms&&... arms) {
   }
 }
 
-// Arms may be named or made in the call. Those that refer to a temporary value may only be made there.
+// Arms may be variables or be made in the call. An arm that refers to a temporary value may only be made in the call.
 template <class Arm>
 constexpr bool outlives_the_call() {
   if constexpr (arm_range<Arm>)
@@ -330,7 +327,7 @@ constexpr bool outlives_the_call() {
     return !passing<Arm> || !std::is_lvalue_reference_v<Arm>;
 }
 
-// Without the places that were left empty, which are the last ones.
+// Drops the parameters that were left empty, which are the last ones.
 template <waits::preference P, class... Arms, class... Given>
 [[gnu::always_inline]] inline selected select_given(std::source_location where, Given&... given) {
   static_assert((outlives_the_call<Arms>() && ...),
@@ -344,20 +341,21 @@ template <waits::preference P, class... Arms, class... Given>
 
 }  // namespace detail
 
-// The arm only if the condition holds.
+// The arm takes part only if the condition holds.
 template <detail::arm Arm>
 [[nodiscard]] detail::conditional_arm<std::remove_cvref_t<Arm>> when(bool condition, Arm&& a) {
   return {condition, std::forward<Arm>(a)};
 }
-// otherwise, with something to do.
+// As `otherwise`, and calls f when it wins.
 template <class F>
   requires std::invocable<F>
 [[nodiscard]] auto on_nothing(F f) {
   return detail::handled_arm(detail::otherwise_arm(), std::move(f));
 }
 
-// Each takes up to sixteen arms, or one range of arms (or of pointers to arms) of any length. They are functions, and so `select(x);`
-// is a call. The parameters are spelled out because nothing can have a default behind a pack, and the place of the call has one.
+// Each takes up to sixteen arms, or one range of arms (or of pointers to arms) of any length. They are functions, so
+// `select(x);` is a call. The parameters are spelled out because no parameter with a default can follow a pack, and the
+// place of the call has a default.
 #define WEFT_SELECT(name, preferring)                                                                               \
   template <class A1, class A2 = detail::no_arm, class A3 = detail::no_arm, class A4 = detail::no_arm,              \
             class A5 = detail::no_arm, class A6 = detail::no_arm, class A7 = detail::no_arm,                        \
@@ -374,7 +372,7 @@ template <class F>
   }
 
 WEFT_SELECT(select, waits::preference::fair)
-WEFT_SELECT(alt, waits::preference::fair)  // the same by its name in CSP
+WEFT_SELECT(alt, waits::preference::fair)  // the same, by its name in CSP
 WEFT_SELECT(prialt, waits::preference::in_order)
 #undef WEFT_SELECT
 

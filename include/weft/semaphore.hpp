@@ -1,4 +1,5 @@
-// A counting semaphore. First come, first served: a request for many permits is not passed by later ones for few.
+// A counting semaphore. It serves requests in the order of their arrival: a later request for few permits does not
+// overtake an earlier one for many.
 //
 //   weft::semaphore slots(4);
 //   slots.acquire();            // parks while there is none
@@ -25,7 +26,7 @@ namespace locks {
 
 class semaphore_core;
 
-// A wait for permits, alone or as an arm; movable while it does not wait.
+// A wait for permits, alone or as an arm of a select. It can be moved while it does not wait.
 class WEFT_API permit_operation final : public waits::waitable {
  public:
   permit_operation(semaphore_core& s, std::uint64_t permits) noexcept : semaphore_(&s) { entry_.wants = permits; }
@@ -35,11 +36,8 @@ class WEFT_API permit_operation final : public waits::waitable {
   void freeze() noexcept override;
   bool publish(waits::node& n) noexcept override;
   void unpublish(waits::node& n) noexcept override;
-  void lock() noexcept override;
-  void unlock() noexcept override;
   [[nodiscard]] base::lock* own_lock() noexcept override;
-  [[nodiscard]] const char* reason() const noexcept override { return "semaphore"; }
-  [[nodiscard]] const void* object() const noexcept override { return semaphore_; }
+  [[nodiscard]] waits::subject what() const noexcept override;
   [[nodiscard]] waits::node& node() noexcept { return entry_; }
 
  private:
@@ -61,7 +59,7 @@ class WEFT_API semaphore {
   semaphore(const semaphore&) = delete;
   semaphore& operator=(const semaphore&) = delete;
 
-  // Cancellation points, always. All the permits or none.
+  // Always cancellation points. The caller gets all n permits or none.
   void acquire(std::size_t n = 1, std::source_location where = std::source_location::current());
   [[nodiscard]] bool try_acquire_until(std::chrono::steady_clock::time_point when, std::size_t n = 1,
                                        std::source_location where = std::source_location::current());
@@ -76,13 +74,14 @@ class WEFT_API semaphore {
   [[nodiscard, deprecated("its name is try_acquire_for")]] bool acquire_for(auto... as) {
     return try_acquire_for(as...);
   }
-  // Never cancellation points. try_acquire does not pass those that wait. More than max() in all: usage_error.
+  // Never cancellation points. try_acquire does not overtake those that wait. Releasing more than max() permits in all
+  // is a usage_error.
   [[nodiscard]] bool try_acquire(std::size_t n = 1) noexcept;
   void release(std::size_t n = 1);
-  // Was true at some moment of the call.
+  // The answer was true at some moment during the call.
   [[nodiscard]] std::size_t available() const noexcept;
 
-  // Arms of a select: the one that wins has acquired.
+  // Arms of a select. An arm that wins has acquired the permits.
   [[nodiscard]] auto on_acquire(std::size_t n = 1) { return detail::sync_arm(operation(n)); }
   template <std::invocable F>
   [[nodiscard]] auto on_acquire(std::size_t n, F f) {

@@ -1,5 +1,5 @@
-// Many readers or one writer. A writer that waits keeps new readers out, and is served before readers that wait: writers come first.
-// With std::unique_lock, std::lock_guard and std::shared_lock.
+// A mutex for many readers or one writer. Writers come first: a writer that waits keeps new readers out, and is served
+// before readers that wait. Works with std::unique_lock, std::lock_guard and std::shared_lock.
 #pragma once
 
 #include <chrono>
@@ -20,7 +20,7 @@ class WEFT_API shared_mutex {
   shared_mutex(const shared_mutex&) = delete;
   shared_mutex& operator=(const shared_mutex&) = delete;
 
-  // Cancellation points, always. Throw usage_error if the caller holds it as a writer already.
+  // Always cancellation points. They throw usage_error if the caller already holds it as a writer.
   void lock(std::source_location where = std::source_location::current());
   [[nodiscard]] bool try_lock_until(std::chrono::steady_clock::time_point when,
                                     std::source_location where = std::source_location::current());
@@ -29,7 +29,8 @@ class WEFT_API shared_mutex {
                                   std::source_location where = std::source_location::current()) {
     return try_lock_until(detail::time_after(time), where);
   }
-  // The same for readers. One that reads already must not: a writer may have come to wait in between, and both would wait for ever.
+  // The same for readers. A caller that reads already must not call it: a writer may have begun to wait in between, and
+  // then both would wait for ever.
   void lock_shared(std::source_location where = std::source_location::current());
   [[nodiscard]] bool try_lock_shared_until(std::chrono::steady_clock::time_point when,
                                            std::source_location where = std::source_location::current());

@@ -1,4 +1,5 @@
-// Cancellation for code that knows std::stop_token and nothing of Weft. The other way round: scope_options::stop.
+// Passes cancellation on to code that knows std::stop_token and nothing of Weft. For the other direction see
+// scope_options::stop.
 #pragma once
 
 #include <stop_token>
@@ -8,14 +9,15 @@
 
 namespace weft::inline v1 {
 
-// While it lives, cancelling the running task, or a scope around this object, stops its token too, shielded or not:
+// While this object lives, cancelling the running task, or a scope around this object, also requests a stop of its
+// token, whether the task is shielded or not:
 //
 //   weft::stop_on_cancel bridge;
 //   long_computation(bridge.token());   // looks at stop_requested() now and then
 //   weft::this_task::check();
 //
-// Callbacks of the token run on the thread that cancels, perhaps outside of any task, or when this object is destroyed; they must
-// not block.
+// Callbacks of the token run on the thread that cancels, perhaps outside of any task, or when this object is destroyed.
+// They must not block.
 class WEFT_API stop_on_cancel {
  public:
   [[nodiscard("name it: the token is stopped only while this object lives")]] stop_on_cancel();  // needs a task
@@ -29,7 +31,7 @@ class WEFT_API stop_on_cancel {
   friend struct detail_bridges;
   std::stop_source source_;
   detail::task_head* task_;
-  const void* inside_ = nullptr;  // innermost scope of the task around it
+  const void* inside_ = nullptr;  // the innermost scope of the task around this object
   stop_on_cancel* next_ = nullptr;
 };
 

@@ -1,11 +1,12 @@
-// Streams: tasks joined by channels, and ready-made pieces of them.
+// Streams: tasks connected by channels, and ready-made pieces of them.
 //
 //   namespace st = weft::stream;
-//   auto squares = st::count(0, 100) | st::where([](int i) { return i % 2 == 0; }) | st::map([](int i) { return i * i; });
+//   auto squares =
+//       st::count(0, 100) | st::where([](int i) { return i % 2 == 0; }) | st::map([](int i) { return i * i; });
 //   for (int s : squares) …
 //
-// Each piece has forms, told apart by their arguments: see stream/stage.hpp. Either side's death ends it, an exception travels
-// downstream: see stream/spawn.hpp. One row for each: docs/streams.md.
+// Each piece can be called in several forms, which differ by their arguments: see stream/stage.hpp. The death of either
+// side ends a piece, and an exception travels downstream: see stream/spawn.hpp. docs/streams.md describes each piece.
 #pragma once
 
 #include <weft/stream/elements.hpp>

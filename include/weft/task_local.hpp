@@ -1,4 +1,4 @@
-// task_local<T>: a value that belongs to a task instead of a thread, inherited by the tasks it spawns.
+// task_local<T> is a value that belongs to a task instead of a thread. The tasks that the task spawns inherit it.
 //
 //   const weft::task_local<std::string> user("nobody");
 //   user.with("alice", [&] { weft::spawn(handle_request).join(); });   // handle_request sees user.get() == "alice"
@@ -17,20 +17,21 @@
 namespace weft::inline v1 {
 namespace detail {
 
-// Room for a value, which the caller constructs before it binds it. Throws std::bad_alloc.
+// Memory for a value. The caller constructs the value before it binds it. Throws std::bad_alloc.
 [[nodiscard]] WEFT_API local_binding* make_binding(const void* key, std::size_t size, std::size_t alignment,
                                                    void (*destroy)(void* value) noexcept);
 [[nodiscard]] WEFT_API void* value_of(local_binding* b) noexcept;
-WEFT_API void discard_binding(local_binding* b) noexcept;  // its value was not constructed
-WEFT_API void bind_local(local_binding* b) noexcept;  // innermost of the running task from now on
+WEFT_API void discard_binding(local_binding* b) noexcept;  // for a binding whose value was not constructed
+WEFT_API void bind_local(local_binding* b) noexcept;  // from now on the innermost binding of the running task
 WEFT_API void unbind_local(local_binding* b) noexcept;
 [[nodiscard]] WEFT_API const void* find_local(const void* key) noexcept;  // nullptr: not bound, or no task runs
 WEFT_API void require_task(const char* what);  // throws usage_error on an outside thread
 
 }  // namespace detail
 
-// Declare it where thread_local would be: at namespace scope, or anywhere that outlives its bindings. Values are read by every
-// task that inherits them, at the same time too, so they are const; a pointer to something shared can be one.
+// Declare it where a thread_local would be: at namespace scope, or anywhere that outlives its bindings. Every task that
+// inherits a value reads it, perhaps at the same time as others, so values are const. A value can be a pointer to
+// something shared.
 template <class T>
 class task_local {
  public:
@@ -41,8 +42,9 @@ class task_local {
   task_local(const task_local&) = delete;
   task_local& operator=(const task_local&) = delete;
 
-  // The innermost binding of the running task, inherited ones included; the initial value where there is none and on outside
-  // threads. Valid until the block that bound it ends. Never a cancellation point.
+  // Returns the innermost binding of the running task, inherited ones included. Without a binding, and on outside
+  // threads, it returns the initial value. The reference is valid until the block that bound the value ends. Never a
+  // cancellation point.
   [[nodiscard]] const T& get() const noexcept {
     const void* bound = detail::find_local(this);
     return bound == nullptr ? initial_ : *static_cast<const T*>(bound);
@@ -50,7 +52,8 @@ class task_local {
   const T& operator*() const noexcept { return get(); }
   const T* operator->() const noexcept { return &get(); }
 
-  // For the length of a block. Tasks spawned meanwhile keep the value for as long as they live. Blocks end in reverse order.
+  // Binds a value for the length of a block. Tasks spawned meanwhile keep the value for as long as they live. Blocks
+  // end in the reverse order of their beginning.
   class binding {
    public:
     template <class... Arguments>
@@ -77,7 +80,7 @@ class task_local {
     detail::local_binding* bound_ = nullptr;
   };
 
-  // Calls f with the value bound.
+  // Calls f while the value is bound.
   template <class V, std::invocable F>
     requires std::constructible_from<T, V>
   decltype(auto) with(V&& value, F&& f) const {

@@ -1,4 +1,4 @@
-// What a task can say to and about itself.
+// What a task can do to itself and ask about itself.
 #pragma once
 
 #include <chrono>
@@ -16,11 +16,11 @@
 
 namespace weft::inline v1 {
 
-// Lets other tasks run. A cancellation point. From an outside thread: yields the thread.
+// Lets other tasks run. A cancellation point. An outside thread yields its processor.
 WEFT_API void yield(std::source_location where = std::source_location::current());
 
-// Parks the running task until then; never early. A cancellation point, always, even if the time has passed. From an outside
-// thread: sleeps the thread.
+// Parks the running task until that time, never less. Always a cancellation point, even if the time has passed. An
+// outside thread sleeps.
 WEFT_API void sleep_until(std::chrono::steady_clock::time_point when,
                           std::source_location where = std::source_location::current());
 template <class Rep, class Period>
@@ -28,9 +28,10 @@ void sleep_for(std::chrono::duration<Rep, Period> time, std::source_location whe
   sleep_until(detail::time_after(time), where);
 }
 
-// Parks the running task if flag.load() == expected, until somebody unparks it. unpark before, during or after the decision
-// is never lost: it leaves a permit that the next park_if takes. So a permit may be an old one: ask again in a loop. Only
-// park_if takes permits; other waits are not disturbed by them. A cancellation point. Needs a task (usage_error).
+// Parks the running task if flag.load() == expected, until somebody unparks it. An unpark before, during or after that
+// decision is never lost: it leaves a permit that the next park_if takes. A permit may therefore be an old one, so ask
+// again in a loop. Only park_if takes permits; they do not disturb other waits. A cancellation point. Needs a task
+// (usage_error).
 template <class Flag, class Value>
   requires requires(const Flag& f, const Value& v) {
     { f.load() == v } -> std::convertible_to<bool>;
@@ -48,24 +49,24 @@ void park_if(const Flag& flag, const Value& expected, std::source_location where
       &q, where);
 }
 
-// Wakes a task from park_if, now or the next time it comes there. Any thread.
+// Wakes a task from park_if, now or the next time it calls park_if. May be called from any thread.
 inline void unpark(const task_ref& t) { t.unpark(); }
 
 namespace this_task {
 
-// All of these but `running` need a task, and say so (usage_error) on an outside thread.
+// All of these except `running` need a task, and throw usage_error on an outside thread.
 [[nodiscard]] inline bool running() noexcept { return detail::running_task() != nullptr; }
 [[nodiscard]] WEFT_API std::uint64_t id();
-[[nodiscard]] WEFT_API std::string_view name();  // until the task renames itself
+[[nodiscard]] WEFT_API std::string_view name();  // valid until the task renames itself
 WEFT_API void set_name(std::string_view name);  // up to 31 characters are kept
 [[nodiscard]] WEFT_API task_ref ref();
 
-// Cancellation is requested; shields do not change the answer.
+// True if cancellation was requested. Shields do not change the answer.
 [[nodiscard]] WEFT_API bool is_cancelled();
 // A cancellation point and nothing else.
 WEFT_API void check();
 
-// While one lives, cancellation of this task is deferred. Nests to 255.
+// While a shield lives, cancellation of this task is deferred. Shields nest, up to 255.
 class WEFT_API shield {
  public:
   [[nodiscard("name it: the shield ends with this object")]] shield();
@@ -74,7 +75,7 @@ class WEFT_API shield {
   shield& operator=(const shield&) = delete;
 };
 
-// The same for the length of a call.
+// Calls f under a shield.
 template <std::invocable F>
 decltype(auto) shielded(F&& f) {
   const shield held;

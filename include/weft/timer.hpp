@@ -1,5 +1,5 @@
-// Timers: moments to wait for, alone or as arms of a select. They live where they are declared and cost nothing while nobody
-// waits for them.
+// Timers: moments to wait for, alone or as arms of a select. A timer lives where it is declared, and costs nothing
+// while nobody waits for it.
 #pragma once
 
 #include <chrono>
@@ -14,7 +14,7 @@
 
 namespace weft::inline v1 {
 
-// Expires at a moment, once and for all; every wait for it after that completes at once.
+// Expires at a moment, once and for all. Every wait for it after that completes at once.
 class timer final : public select_arm {
  public:
   using clock = std::chrono::steady_clock;
@@ -23,7 +23,7 @@ class timer final : public select_arm {
   [[nodiscard]] clock::time_point deadline() const noexcept {
     return clock::time_point(clock::duration(operation_.deadline()));
   }
-  [[nodiscard]] bool is_expired() const noexcept { return clock::now() >= deadline(); }
+  [[nodiscard]] bool is_expired() const noexcept { return detail::clock_now() >= deadline(); }
   void restart(clock::time_point when) noexcept { operation_.set_deadline(when.time_since_epoch().count()); }
   template <class Rep, class Period>
   void restart(std::chrono::duration<Rep, Period> time) {
@@ -47,14 +47,14 @@ class timer final : public select_arm {
   timing::timer_operation operation_;
 };
 
-// A timer that expires after that long.
+// Makes a timer that expires after that time.
 template <class Rep, class Period>
 [[nodiscard]] timer after(std::chrono::duration<Rep, Period> time) {
   return timer(detail::time_after(time));
 }
 
-// Expires every period, counted from its start: a late wait does not shift what follows. Ticks missed while nobody waited are
-// one tick; missed() tells how many it stood for beyond itself.
+// Expires once in every period, counted from its start: a late wait does not shift the later ticks. Ticks that were
+// missed while nobody waited are merged into one tick; missed() tells how many it stands for beyond itself.
 class ticker final : public select_arm {
  public:
   using clock = std::chrono::steady_clock;
@@ -66,7 +66,7 @@ class ticker final : public select_arm {
   [[nodiscard]] clock::time_point next() const noexcept {
     return clock::time_point(clock::duration(operation_.deadline()));
   }
-  [[nodiscard]] std::uint64_t missed() const noexcept { return missed_; }  // by the last tick
+  [[nodiscard]] std::uint64_t missed() const noexcept { return missed_; }  // ticks merged into the last one
   // A cancellation point.
   void wait(std::source_location where = std::source_location::current()) {
     (void)detail::select_call<waits::preference::in_order>(where, *this);
@@ -80,7 +80,7 @@ class ticker final : public select_arm {
   [[nodiscard]] detail::tried try_at_once() noexcept override { return detail::won_if(operation_.try_complete()); }
   [[nodiscard]] waits::arm prepare() noexcept override { return {&operation_, &operation_.node()}; }
   [[nodiscard]] bool complete() noexcept override {
-    const auto late = (clock::now().time_since_epoch() - clock::duration(operation_.deadline())) / period_;
+    const auto late = (detail::clock_now().time_since_epoch() - clock::duration(operation_.deadline())) / period_;
     missed_ = late > 0 ? static_cast<std::uint64_t>(late) : 0;
     operation_.set_deadline(operation_.deadline() + (1 + static_cast<clock::rep>(missed_)) * period_.count());
     return true;

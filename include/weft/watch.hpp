@@ -1,4 +1,4 @@
-// A value that changes, and readers who want the newest, not each.
+// A value that changes, for readers that want the newest version and not every version.
 //
 //   auto [out, in] = weft::make_watch(config());             // watch_writer<config>, watch_reader<config>
 //   (void)out.send(reload());
@@ -24,7 +24,7 @@ struct watch_ends {
   watch_writer<T> out;
   watch_reader<T> in;
 };
-// The initial value is version 0 and counts as seen.
+// The initial value is version 0, and readers count it as seen.
 template <broadcast_element T>
 [[nodiscard]] watch_ends<T> make_watch(T initial);
 
@@ -37,7 +37,8 @@ template <class T>
 
 }  // namespace detail
 
-// Copies count; when the last is gone, readers get the newest value if they have not seen it, and then the end.
+// The sending end. Copies are counted: when the last one is gone, readers receive the newest value if they have not
+// seen it, and then the end.
 template <broadcast_element T>
 class watch_writer : public detail::news_writer {
   using base = detail::news_writer;
@@ -46,17 +47,18 @@ class watch_writer : public detail::news_writer {
   using value_type = T;
   watch_writer() = default;
 
-  // Closed only after close(). Never waits; not a cancellation point.
+  // The result is `closed` only after close(). Never waits; never a cancellation point.
   send_result send(T&& value) {
     chan::news_guard guard(news());
     if (chan::is_closed(news())) return send_status::closed;
     using std::swap;
-    swap(*static_cast<T*>(chan::state_of(news())), value);  // the old one dies with the caller's value
+    swap(*static_cast<T*>(chan::state_of(news())), value);  // the old value ends with the caller's
     guard.announce();
     return send_status::sent;
   }
   send_result send(const T& value) { return send(T(value)); }
-  // There will be no other version. The error, if given, is thrown by recv() once the last has been seen.
+  // No writer can send another version after this. recv() throws the error, if one is given, after the last version has
+  // been seen.
   void close(std::exception_ptr error = nullptr) { chan::close(news(), std::move(error)); }
 
   [[nodiscard]] T get() const {
@@ -64,7 +66,7 @@ class watch_writer : public detail::news_writer {
     return detail::watched_value<T>(news());
   }
   [[nodiscard]] std::uint64_t version() const { return chan::version_of(news()); }
-  // A reader that has seen what is there now.
+  // Returns a reader that has seen the present version.
   [[nodiscard]] watch_reader<T> subscribe() const {
     chan::add_end(news(), chan::side::reader);
     watch_reader<T> r(news_or_null());
@@ -77,7 +79,7 @@ class watch_writer : public detail::news_writer {
   friend watch_ends<T> make_watch<T>(T);
 };
 
-// Remembers which version it has seen; a copy does too.
+// Remembers which version it has seen. A copy starts from the same version.
 template <broadcast_element T>
 class watch_reader : public detail::news_reader<watch_reader<T>, T> {
   using base = detail::news_reader<watch_reader<T>, T>;
@@ -85,15 +87,16 @@ class watch_reader : public detail::news_reader<watch_reader<T>, T> {
  public:
   watch_reader() = default;
 
-  // The newest value, new or not; it counts as seen. Never waits; not a cancellation point.
+  // Returns the newest value, whether it was seen before or not, and counts it as seen. Never waits; never a
+  // cancellation point.
   [[nodiscard]] T get() {
     chan::news_guard guard(this->news());
     seen_ = chan::version_of(this->news());
     return detail::watched_value<T>(this->news());
   }
-  // recv() would not wait for a value.
+  // True if recv() would return a value without waiting.
   [[nodiscard]] bool has_changed() const { return version() > seen_; }
-  [[nodiscard]] std::uint64_t version() const { return chan::version_of(this->news()); }  // of the newest
+  [[nodiscard]] std::uint64_t version() const { return chan::version_of(this->news()); }  // of the newest value
   [[nodiscard]] std::uint64_t seen_version() const noexcept { return seen_; }
 
  private:

@@ -1,4 +1,6 @@
-// Weft: ordinary functions as millions of fibers on a few threads. Includes everything.
+// Weft runs ordinary functions as millions of fibers on a few threads. This header includes everything but input and
+// output, which are <weft/net.hpp>, <weft/fs.hpp>, <weft/text.hpp>, <weft/pipe.hpp>, <weft/stdio.hpp>,
+// <weft/process.hpp> and <weft/signals.hpp>.
 #pragma once
 
 #include <weft/barrier.hpp>
@@ -15,6 +17,7 @@
 #include <weft/latch.hpp>
 #include <weft/mutex.hpp>
 #include <weft/notify.hpp>
+#include <weft/observe.hpp>
 #include <weft/once.hpp>
 #include <weft/oneshot.hpp>
 #include <weft/recv_result.hpp>
@@ -28,6 +31,7 @@
 #include <weft/supervised.hpp>
 #include <weft/task_group.hpp>
 #include <weft/task_local.hpp>
+#include <weft/task_status.hpp>
 #include <weft/this_task.hpp>
 #include <weft/timer.hpp>
 #include <weft/version.hpp>

@@ -1,5 +1,5 @@
-// For a wait that is over as soon as another thread has done a few more instructions: spin, and if that thread was preempted,
-// let it run.
+// For a wait that ends as soon as another thread has executed a few more instructions. It spins; if that thread was
+// preempted, it yields so that the thread can run.
 #pragma once
 
 #include <thread>

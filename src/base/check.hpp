@@ -1,4 +1,4 @@
-// Checks: always-on for misuse by the caller, debug-only for our own invariants.
+// Checks: always on for misuse by the caller, in checked builds only for our own invariants.
 #pragma once
 
 #include <source_location>
@@ -15,7 +15,7 @@ inline constexpr bool checked_build = false;
 [[noreturn]] void fail(const char* what, std::source_location where = std::source_location::current()) noexcept;
 [[noreturn]] void failf(const char* format, ...) noexcept __attribute__((format(printf, 1, 2)));
 
-// An invariant of ours. Costs nothing outside checked builds.
+// Checks an invariant of ours. It costs nothing outside of checked builds.
 inline void invariant(bool holds, const char* what,
                       std::source_location where = std::source_location::current()) noexcept {
   if constexpr (checked_build)
@@ -23,7 +23,7 @@ inline void invariant(bool holds, const char* what,
       fail(what, where);
 }
 
-// A mistake of the caller's; checked in every build.
+// Checks for a mistake of the caller, in every build.
 inline void require(bool holds, const char* what,
                     std::source_location where = std::source_location::current()) noexcept {
   if (!holds) [[unlikely]]

@@ -33,7 +33,7 @@ void futex_wait(atomic<std::uint32_t>& word, std::uint32_t expected, time_ns dea
     limit.tv_sec = deadline / 1'000'000'000;
     limit.tv_nsec = deadline % 1'000'000'000;
   }
-  // WAIT_BITSET takes an absolute CLOCK_MONOTONIC time: a spurious return does not stretch the wait.
+  // WAIT_BITSET takes an absolute CLOCK_MONOTONIC time, so a spurious return does not prolong the wait.
   ::syscall(SYS_futex, &word, FUTEX_WAIT_BITSET_PRIVATE, expected, deadline == never_ns ? nullptr : &limit, nullptr,
             FUTEX_BITSET_MATCH_ANY);
 }

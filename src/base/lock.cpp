@@ -8,7 +8,7 @@ thread_local int held_by_this_thread = 0;
 thread_local raw_atomic<bool>* told_of_waits = nullptr;
 #endif
 
-// Whoever wants to know sees that this thread sleeps for one of our locks.
+// Shows, to whoever asked for it, that this thread sleeps for one of our locks.
 class noted_wait {
  public:
 #if defined(WEFT_MODEL)
@@ -31,7 +31,7 @@ class noted_wait {
 
 }  // namespace
 
-// noinline: a fiber may ask on one thread and again on another.
+// noinline, because a fiber may call this on one thread and again on another.
 [[gnu::noinline]] int locks_held() noexcept {
 #if defined(WEFT_MODEL)
   return 0;
@@ -55,7 +55,8 @@ void tell_of_lock_waits([[maybe_unused]] raw_atomic<bool>* flag) noexcept {
 }
 
 [[gnu::noinline]] void lock::acquire_slow() noexcept {
-  // The holder is nearly always a few instructions from releasing; if it was preempted, spinning only steals its time.
+  // The holder is nearly always a few instructions away from the release. If it was preempted, spinning only takes time
+  // from it.
   constexpr int spins = spin_limit(40);
   for (int i = 0; i < spins; ++i) {
     std::uint32_t seen = word_.load(relaxed);
@@ -63,7 +64,8 @@ void tell_of_lock_waits([[maybe_unused]] raw_atomic<bool>* flag) noexcept {
     if (seen == 2) break;
     cpu_relax();
   }
-  // From here on the word is left at 2 by whoever gets it, because others may sleep behind: one wake too many at worst.
+  // From here on, whoever takes the lock leaves the word at 2, because others may sleep behind it. At worst this causes
+  // one wake too many.
   const noted_wait noted;
   while (word_.exchange(2, order<"lock.acquire_slow">(base::acquire)) != 0) futex_wait(word_, 2);
 }

@@ -1,5 +1,5 @@
-// What the scheduler decides, one line each on stderr, by topic (WEFT_LOG). Off, a log point is one load of a line that
-// nobody writes.
+// Log of the scheduler's decisions: one line each on stderr, by topic (WEFT_LOG). While it is off, a log point is one
+// load from a cache line that nobody writes.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ extern atomic<std::uint32_t> logged_topics;
 
 void log_line(const char* format, ...) noexcept __attribute__((format(printf, 1, 2)));
 
-// Reads WEFT_LOG ("park,wake"); an unknown topic is named on stderr and ignored.
+// Reads WEFT_LOG ("park,wake"). An unknown topic is named on stderr and ignored.
 void read_logged_topics() noexcept;
 
 }  // namespace weft::inline v1::base

@@ -1,7 +1,7 @@
 // Named points at which the mutation run breaks a protocol on purpose (docs/verification.md, `./dev mutate`).
 //
-// In the product each of these is its argument and nothing else. In the model build the explorer's twin of this header
-// is used, and one named point at a time is weakened: an order becomes relaxed, a fence or a check disappears.
+// In the product each of these returns its argument and does nothing else. The model build uses the explorer's twin of
+// this header, which weakens one named point at a time: an order becomes relaxed, a fence or a check disappears.
 #pragma once
 
 #if defined(WEFT_MODEL)
@@ -20,19 +20,19 @@ struct point_name {
   }
 };
 
-// order<"ring.push.tail">(release): the named order; relaxed when mutated.
+// order<"ring.push.tail">(release) is the named order, and relaxed when mutated.
 template <point_name Name, class Order>
 constexpr Order order(Order o) noexcept {
   return o;
 }
 
-// check<"park.lost_wake">(condition): the condition; `false` when mutated.
+// check<"park.lost_wake">(condition) is the condition, and `false` when mutated.
 template <point_name Name>
 constexpr bool check(bool condition) noexcept {
   return condition;
 }
 
-// step<"idle.s1">(f): does f(); nothing when mutated.
+// step<"idle.s1">(f) calls f(), and does nothing when mutated.
 template <point_name Name, class F>
 constexpr void step(F&& f) {
   f();

@@ -1,4 +1,5 @@
-// How large a pool's portions are: usual, but small under the explorer, where each execution makes every object anew.
+// The size of the portions in which a pool grows: the usual size, but a small one under the explorer, where each
+// execution makes every object anew.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// xorshift64*: for choosing victims, not for secrets.
+// xorshift64*. It is for choosing whom to steal from, not for secrets.
 #pragma once
 
 #include <cstdint>

@@ -11,12 +11,14 @@
 #endif
 
 #if defined(WEFT_CHECKED) && !defined(WEFT_NO_GUARD_WATCH)
+#include <cxxabi.h>
 #include <dlfcn.h>
 
 namespace {
 
-using acquire_function = int (*)(void*);
-using release_function = void (*)(void*);
+using abi::__guard;
+using acquire_function = int (*)(__guard*);
+using release_function = void (*)(__guard*);
 
 thread_local int running = 0;
 
@@ -27,23 +29,24 @@ F next_definition(const char* name) {
 
 }  // namespace
 
-// The Itanium ABI's guard functions, forwarded with a count. In an executable these definitions come before libstdc++'s.
+// The guard functions of the Itanium ABI, which count and forward. In an executable these definitions are found before
+// those of libstdc++.
 extern "C" {
 
-__attribute__((visibility("default"))) int __cxa_guard_acquire(void* guard) {
+__attribute__((visibility("default"))) int __cxa_guard_acquire(__guard* guard) {
   static constinit acquire_function real = nullptr;
   if (real == nullptr) real = next_definition<acquire_function>("__cxa_guard_acquire");
   const int first = real(guard);
   if (first != 0) ++running;
   return first;
 }
-__attribute__((visibility("default"))) void __cxa_guard_release(void* guard) {
+__attribute__((visibility("default"))) void __cxa_guard_release(__guard* guard) noexcept {
   static constinit release_function real = nullptr;
   if (real == nullptr) real = next_definition<release_function>("__cxa_guard_release");
   --running;
   real(guard);
 }
-__attribute__((visibility("default"))) void __cxa_guard_abort(void* guard) {
+__attribute__((visibility("default"))) void __cxa_guard_abort(__guard* guard) noexcept {
   static constinit release_function real = nullptr;
   if (real == nullptr) real = next_definition<release_function>("__cxa_guard_abort");
   --running;

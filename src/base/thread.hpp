@@ -1,4 +1,5 @@
-// Threads, and what each has for itself. Aliases like those of atomic.hpp: the explorer runs workers on virtual threads.
+// Threads and thread-local values. Like those of atomic.hpp these are aliases: the explorer runs workers on virtual
+// threads.
 #pragma once
 
 #if defined(WEFT_MODEL)
@@ -14,7 +15,8 @@ using thread = std::thread;
 // For loops that wait for another thread and cannot sleep.
 inline void yield_thread() noexcept { std::this_thread::yield(); }
 
-// A thread_local variable's value: declare it `thread_local per_thread<T>`. The explorer keeps one per virtual thread.
+// The value of a thread_local variable: declare it `thread_local per_thread<T>`. The explorer keeps one value for each
+// virtual thread.
 template <class T>
 class per_thread {
  public:

@@ -24,7 +24,7 @@ void destroy(const element& e, void* stored) noexcept {
   if (!e.small) e.destroy(stored);
 }
 
-// Room for a number of elements, whose life is their user's affair.
+// Raw memory for a number of elements. Its user constructs and destroys them.
 class room {
  public:
   room(const element& e, std::size_t count) : element_(e), count_(count) {
@@ -60,7 +60,7 @@ class bounded_buffer final : public buffer {
     if (size_ == 0) return false;
     void* oldest = room_.at(first_);
     deliver(element_, received, oldest);
-    destroy(element_, oldest);  // moved from: it owns nothing whose end could call back
+    destroy(element_, oldest);  // it was moved from, so it owns nothing whose destructor could call back under the lock
     first_ = (first_ + 1) % room_.count();
     --size_;
     return true;
@@ -121,11 +121,11 @@ class unlimited_buffer final : public buffer {
     (back_ == nullptr ? front_ : back_->next) = std::move(c);
     back_ = added;
   }
-  // One empty chunk is kept: a queue that hovers around a chunk's edge allocates nothing.
+  // One empty chunk is kept, so that a queue whose length hovers around the edge of a chunk allocates nothing. Only a
+  // chunk that has a successor is dropped.
   void drop_front() noexcept {
     spare_ = std::move(front_);
     front_ = std::move(spare_->next);
-    if (front_ == nullptr) back_ = nullptr;
   }
 
   const element& element_;
@@ -136,7 +136,8 @@ class unlimited_buffer final : public buffer {
   chunk* back_ = nullptr;
 };
 
-// The old value goes back to the sender's frame in exchange, so that its destructor runs there and not under the lock.
+// A send into a full buffer exchanges the values: the old one goes to the sender's frame, so that its destructor runs
+// there and not under the lock.
 class conflated_buffer final : public buffer {
  public:
   explicit conflated_buffer(const element& e) : element_(e), room_(e, 1) {}

@@ -1,4 +1,4 @@
-// Where a channel keeps what was sent and not yet received. Used under the channel's lock.
+// Where a channel keeps what was sent and not yet received. It is used under the channel's lock.
 #pragma once
 
 #include <cstddef>
@@ -11,9 +11,9 @@ namespace weft::inline v1::chan {
 class buffer {
  public:
   virtual ~buffer() = default;
-  // False: full. If moving the value throws, nothing has changed.
+  // Returns false if the buffer is full. If moving the value throws, nothing has changed.
   [[nodiscard]] virtual bool push(void* sent) = 0;
-  // False: empty. If moving the value throws, it is still there.
+  // Returns false if the buffer is empty. If moving the value throws, the value is still there.
   [[nodiscard]] virtual bool pop(void* received) = 0;
   [[nodiscard]] virtual std::size_t size() const noexcept = 0;
 };

@@ -1,4 +1,4 @@
-// What the channel templates call: the operations of one channel, by the shortest way for its kind.
+// What the channel templates call: the operations on one channel, each by the shortest way for the channel's kind.
 #include "chan/calls.hpp"
 
 #include "chan/core.hpp"
@@ -9,62 +9,53 @@
 namespace weft::inline v1::chan {
 namespace {
 
-// One wait of a task for one operation: what park_locked() needs of a waitable, and no more.
+// One wait of a task for one operation. It has only those functions of a waitable that enter() and woken() of wait.hpp
+// call: no virtual functions, and no way to try again.
 template <side Side>
 class single_wait {
  public:
-  single_wait(core& c, void* slot) noexcept : channel_(c) { entry_.slot = slot; }
-  bool publish(waits::node& n) noexcept {
-    if (channel_.expect_wait(Side)) {
-      pending_ = attempt_on(channel_, n.who);
-      if (pending_.how != status::would_block) {
-        channel_.unpublish(Side, entry_);  // takes the announcement back
-        return false;
-      }
-    }
-    channel_.publish(Side, entry_);
-    return true;
+  single_wait(core& c, void* slot) noexcept {
+    entry_.slot = slot;
+    entry_.channel = &c;
   }
-  void unpublish(waits::node&) noexcept { channel_.unpublish(Side, entry_); }
-  void lock() noexcept { channel_.lock(); }
-  void unlock() noexcept { channel_.unlock(); }
-  [[nodiscard]] base::lock& own_lock() noexcept { return channel_.own_lock(); }
+  [[nodiscard]] bool publish(waits::node& n) noexcept {
+    return entry_.channel->template publish_unless_ready<Side>(entry_, pending_, n.who);
+  }
+  void unpublish(waits::node&) noexcept { entry_.channel->unpublish(Side, entry_); }
+  [[nodiscard]] base::lock& own_lock() noexcept { return entry_.channel->own_lock(); }
+  [[nodiscard]] waits::subject what() const noexcept {
+    return {Side == side::writer ? &send_kind : &receive_kind, entry_.channel};
+  }
 
   [[nodiscard]] entry& waiting() noexcept { return entry_; }
   [[nodiscard]] status settle() {
-    if constexpr (Side == side::writer)
-      channel_.settle_send(entry_.slot, pending_);
-    else
-      channel_.settle_receive(entry_.slot, pending_);
+    entry_.channel->template settle<Side>(entry_.slot, pending_);
     return pending_.how;
   }
 
  private:
-  attempt attempt_on(core& c, const task::parkable* self) noexcept {  // small elements: it does not throw
-    if constexpr (Side == side::writer)
-      return c.send(entry_.slot, false, self);
-    else
-      return c.receive(entry_.slot, self);
-  }
-  core& channel_;
   entry entry_;
   attempt pending_;
 };
 
-// With the lock held: the operation cannot complete now.
-template <class Operation, side Side>
+// Called with the lock held, when the operation cannot complete now. The lock is free afterwards.
+template <side Side>
 [[gnu::always_inline]] inline status park(sched::worker& on, core& c, void* slot, std::source_location where) {
-  task::record& self = *on.current();
+  using waits::step;
   waits::check_may_suspend(1, where);
-  waits::note_site(self, Side == side::writer ? "send" : "receive", &c, where);
+  waits::task_waiter self(on, where);
   single_wait<Side> w(c, slot);
-  switch (waits::detail::park_locked(on, self, w, w.waiting(), self.shields == 0 && !on.is_unwinding())) {
-    case waits::detail::round::settle: return w.settle();
-    case waits::detail::round::completed: return w.waiting().result;
-    case waits::detail::round::cancelled: waits::throw_cancelled();
-    case waits::detail::round::again: break;
+  waits::wait<single_wait<Side>> waiting(w, w.waiting(), waits::can_be_cancelled(on, self.parkable()));
+  step next = waiting.enter(self);
+  if (next == step::park) [[likely]] {
+    self.park(w);
+    next = waiting.woken(self.parkable());
   }
-  return complete_slowly<Operation>(c, slot, w.waiting().admitted, where);
+  if (next == step::completed) [[likely]]
+    return w.waiting().result();
+  if (next == step::settle) return w.settle();
+  if (next == step::cancelled) waits::throw_cancelled();
+  return complete_slowly<Side>(c, slot, w.waiting().result(), where);
 }
 
 // Takes the lock and leaves it held, unless the move of an element throws.
@@ -72,82 +63,63 @@ template <side Side>
 [[gnu::always_inline]] inline attempt lock_and_attempt(core& c, void* slot) {
   c.lock();
   try {
-    return Side == side::writer ? c.send(slot, false, nullptr) : c.receive(slot, nullptr);
+    return c.attempt_locked<Side>(slot, false, nullptr);
   } catch (...) {
     c.unlock();
     throw;
   }
 }
 
-// Under the lock, and with a park if need be.
-[[gnu::noinline]] status send_locked(sched::worker* on, core& c, void* slot, std::source_location where) {
-  const attempt a = lock_and_attempt<side::writer>(c, slot);
-  if (a.how == status::would_block) return park<send_operation, side::writer>(*on, c, slot, where);
+// Completes the operation under the lock, or parks until somebody else has completed it.
+template <side Side>
+[[gnu::noinline]] status transfer_locked(sched::worker* on, core& c, void* slot, std::source_location where) {
+  const attempt a = lock_and_attempt<Side>(c, slot);
+  if (a.how == status::would_block) return park<Side>(*on, c, slot, where);
   c.unlock();
-  c.settle_send(slot, a);
+  c.settle<Side>(slot, a);
   return a.how;
 }
 
-[[gnu::noinline]] status receive_locked(sched::worker* on, core& c, void* slot, std::source_location where) {
-  const attempt a = lock_and_attempt<side::reader>(c, slot);
-  if (a.how == status::would_block) return park<receive_operation, side::reader>(*on, c, slot, where);
+template <side Side>
+[[gnu::noinline]] status try_locked(core& c, void* slot) {
+  const attempt a = lock_and_attempt<Side>(c, slot);
   c.unlock();
-  c.settle_receive(slot, a);
+  c.settle<Side>(slot, a);
   return a.how;
 }
 
-[[gnu::noinline]] status try_send_locked(core& c, void* slot) {
-  const attempt a = lock_and_attempt<side::writer>(c, slot);
-  c.unlock();
-  c.settle_send(slot, a);
-  return a.how;
+template <side Side>
+[[gnu::always_inline]] inline status transfer(core& c, void* slot, std::source_location where) {
+  if (!c.has_fast_path()) return transfer_without_ring<Side>(c, slot, where);
+  sched::worker* on = waits::undisturbed();
+  if (on == nullptr) [[unlikely]]
+    return complete_slowly<Side>(c, slot, status::pending, where);
+  if (c.try_fast<Side>(slot)) return status::done;
+  return transfer_locked<Side>(on, c, slot, where);
 }
 
-[[gnu::noinline]] status try_receive_locked(core& c, void* slot) {
-  const attempt a = lock_and_attempt<side::reader>(c, slot);
-  c.unlock();
-  c.settle_receive(slot, a);
-  return a.how;
+template <side Side>
+[[gnu::always_inline]] inline status try_transfer(core& c, void* slot) {
+  if (c.try_quickly<Side>(slot)) return status::done;
+  return c.may_complete<Side>() ? try_locked<Side>(c, slot) : status::would_block;
 }
 
 }  // namespace
 
-status send_buffered(core& c, void* slot, std::source_location where) {
-  sched::worker* on = waits::undisturbed();
-  return on != nullptr ? send_locked(on, c, slot, where) : complete_slowly<send_operation>(c, slot, false, where);
-}
-status receive_buffered(core& c, void* slot, std::source_location where) {
-  sched::worker* on = waits::undisturbed();
-  return on != nullptr ? receive_locked(on, c, slot, where) : complete_slowly<receive_operation>(c, slot, false, where);
-}
-
-status send(core& c, void* slot, std::source_location where) {
-  if (!c.has_fast_path()) return send_without_ring(c, slot, where);
+template <side Side>
+status transfer_buffered(core& c, void* slot, std::source_location where) {
   sched::worker* on = waits::undisturbed();
   if (on == nullptr) [[unlikely]]
-    return complete_slowly<send_operation>(c, slot, false, where);
-  if (c.fast_path().try_send(*static_cast<const words*>(slot))) return status::done;
-  return send_locked(on, c, slot, where);
+    return complete_slowly<Side>(c, slot, status::pending, where);
+  return transfer_locked<Side>(on, c, slot, where);
 }
+template status transfer_buffered<side::writer>(core&, void*, std::source_location);
+template status transfer_buffered<side::reader>(core&, void*, std::source_location);
 
-status receive(core& c, void* slot, std::source_location where) {
-  if (!c.has_fast_path()) return receive_without_ring(c, slot, where);
-  sched::worker* on = waits::undisturbed();
-  if (on == nullptr) [[unlikely]]
-    return complete_slowly<receive_operation>(c, slot, false, where);
-  if (c.fast_path().try_receive(*static_cast<words*>(slot))) return status::done;
-  return receive_locked(on, c, slot, where);
-}
-
-status try_send(core& c, void* slot) {
-  if (c.send_quickly(slot)) return status::done;
-  return c.may_send() ? try_send_locked(c, slot) : status::would_block;
-}
-
-status try_receive(core& c, void* slot) {
-  if (c.receive_quickly(slot)) return status::done;
-  return c.may_receive() ? try_receive_locked(c, slot) : status::would_block;
-}
+status send(core& c, void* slot, std::source_location where) { return transfer<side::writer>(c, slot, where); }
+status receive(core& c, void* slot, std::source_location where) { return transfer<side::reader>(c, slot, where); }
+status try_send(core& c, void* slot) { return try_transfer<side::writer>(c, slot); }
+status try_receive(core& c, void* slot) { return try_transfer<side::reader>(c, slot); }
 
 core* make(const element& e, kind k, std::size_t capacity) {
   constexpr std::size_t most = std::size_t{1} << 40;

@@ -26,7 +26,7 @@ core::core(const element& e, kind k, std::size_t capacity, bool lock_free) : ele
 }
 
 core::~core() {
-  if (buffer_ == nullptr) delete fast_;  // abandoned, or nullptr
+  if (buffer_ == nullptr) delete fast_;  // close() has taken it out of buffer_, or there is none
 }
 
 // ---- exchange ------------------------------------------------------------------------------------------------------
@@ -35,7 +35,7 @@ entry* core::claim_other(side s, const task::parkable& self) noexcept {
   waiter_list& list = waiters_[index(s)];
   for (waits::node* n = list.first(); n != nullptr;) {
     waits::node* candidate = std::exchange(n, n->next);
-    if (candidate->who == &self) continue;  // its claim would be refused (PARKING): spares the detour
+    if (candidate->who == &self) continue;  // it is PARKING, so it could not be claimed
     remove_waiter(s, *candidate);
     if (waits::claim(*candidate, wake_reason::data)) return static_cast<entry*>(candidate);
   }
@@ -57,8 +57,8 @@ attempt core::pop(void* slot, const task::parkable* self) {
   return {status::done, sender, true};
 }
 
-// There is room now: the first waiting sender's value goes into it. No sender that came later can take it: their fast path is
-// closed until note_waiters().
+// There is room now, and the value of the first waiting sender goes into it. No sender that came later can take that
+// room, because the fast path of senders stays closed until note_waiters().
 entry* core::refill(const task::parkable* self) noexcept {
   while (entry* sender = self == nullptr ? claim_first(side::writer) : claim_other(side::writer, *self)) {
     try {
@@ -67,7 +67,7 @@ entry* core::refill(const task::parkable* self) noexcept {
         return sender;
       }
     } catch (...) {  // NOLINT(bugprone-empty-catch)
-      // The sender's own affair: it tries again and meets the exception itself. The room is for the next one.
+      // The sender is told to try again and gets the exception itself. The room is for the next sender.
     }
     tell_to_retry(*sender);
   }
@@ -75,7 +75,7 @@ entry* core::refill(const task::parkable* self) noexcept {
 }
 
 void core::tell_to_retry(entry& peer) noexcept {
-  peer.admitted = true;
+  peer.set_result(status::retry);
   peer.who->wake_value = task::wake_value(wake_reason::none, 0);
   waits::resume(*peer.who);
 }
@@ -86,7 +86,7 @@ void core::claim_all(waiter_list& list, waits::node*& woken) noexcept {
   while (waits::node* n = list.first()) {
     list.remove_first(*n);
     if (!waits::claim(*n, wake_reason::data)) continue;
-    static_cast<entry*>(n)->result = status::closed;
+    static_cast<entry*>(n)->set_result(status::closed);
     n->next = woken;
     woken = n;
   }
@@ -101,34 +101,37 @@ void core::close(side by, std::exception_ptr why) noexcept {
   if (!is_closed()) {
     closed_.store(true, base::relaxed);
     if (fast_ != nullptr) fast_->close();
-    // Receivers wait only while there is nothing for them (C1). Senders stay admitted.
+    // Receivers wait only while there is nothing for them (chan.C1), so all of them get `closed`. Senders that wait
+    // were admitted before the close and stay on their list (chan.C3).
     claim_waiters(side::reader, woken);
     note_waiters(side::reader);
     claim_all(watchers_[index(side::reader)], woken);
   }
   if (by == side::reader && !is_abandoned()) {
     abandoned_.store(true, base::relaxed);
-    (void)expect_wait(side::writer);  // for good: no receiver gets past the lock any more
+    (void)expect_wait(side::writer);  // never taken back: from now on every receiver takes the lock, and gets `closed`
     claim_waiters(side::writer, woken);
     claim_all(watchers_[index(side::writer)], woken);
     dropped = std::move(buffer_);
-    if (fast_ != nullptr) (void)dropped.release();  // some may still be inside: it goes with the channel
+    if (fast_ != nullptr) {
+      [[maybe_unused]] auto* still_used = dropped.release();  // by others, until the destructor deletes it
+    }
   }
   unlock();
   WEFT_LOG(channel, "channel %p is closed by its %s", static_cast<void*>(this),
            by == side::writer ? "writer" : "reader");
   while (woken != nullptr) {
-    waits::node* next = woken->next;  // the node is its owner's as soon as it runs
+    waits::node* next = woken->next;  // read now: the node lies in its waiter's frame, which may end once it is resumed
     waits::resume(*woken->who);
     woken = next;
   }
 }
 
 bool core::drop_end(side s) noexcept {
-  // acq_rel: what was done through the other ends comes before what the last one does now.
+  // acq_rel: what was done through the other ends of this side happens before the close by the last one.
   if (ends_[index(s)].fetch_sub(1, base::acq_rel) != 1) return false;
   close(s, nullptr);
-  // acq_rel: the other side's close comes before the delete.
+  // acq_rel: the close by the other side happens before the delete.
   return sides_.fetch_sub(1, base::acq_rel) == 1;
 }
 
@@ -148,7 +151,7 @@ std::exception_ptr core::error_of(side by) noexcept {
 counts core::count() noexcept {
   base::lock_guard guard(lock_);
   counts c;
-  // In this order: what is received while we look must not seem to come from nowhere.
+  // `received` is read before `sent`, so that nothing seems to be received that was not sent.
   c.received = handed_over_ + (fast_ != nullptr ? fast_->received() : taken_);
   c.sent = handed_over_ + (fast_ != nullptr ? fast_->sent() : buffered_);
   c.size = buffer_ != nullptr ? buffer_->size() : 0;

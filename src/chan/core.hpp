@@ -1,12 +1,18 @@
-// A channel: a lock, a buffer, who waits, how many ends there are. No type of the elements.
+// A channel without the type of its elements: a lock, a buffer, the waiters of both sides, and the number of ends.
 //
-// C1. Receivers wait only while nothing is buffered and no sender waits; senders only while the buffer is full (or there is
-//     none) and no receiver waits. Both are looked at under the lock, so order is FIFO.       test chan/fifo_*, model/channel
-// C2. A value moves once: after the claim decided, outside the lock when it goes from frame to frame.   model/channel
-// C3. The claim admits (LS-C1): a send is admitted when it claims a receiver, takes room in the buffer, or is published while
-//     open. Close happens under the lock.                                                      model/channel_close
-// C5. waiting_[s] is the length of waiters_[s], at every release of the lock: whoever links or unlinks counts. test chan/counts_*
-// C4. The core goes when both sides are gone; an operation runs through a live end, so it outlives every operation.
+// chan.C1. Receivers wait only while nothing is buffered and no sender waits; senders wait only while the buffer is
+//     full (or there is none) and no receiver waits. Both are looked at under the lock, so the order is FIFO.
+//     test chan/order_*, model/channel
+// chan.C2. A value moves once, after the claim has decided. It moves outside the lock if it goes from frame to frame.
+//     model/channel
+// chan.C3. A send is admitted when it claims a receiver, takes room in the buffer, or is published while the channel is
+//     open (LS-C1). Close happens under the lock.
+//     model/channel_close_*
+// chan.C4. The core is deleted when both sides are gone. Every operation runs through a live end, so the core outlives
+//     every operation.
+//     test chan/ends_*
+// chan.C5. waiting_[s] is the length of waiters_[s] at every release of the lock. Whoever links or unlinks also counts.
+//     test chan/counts_*
 #pragma once
 
 #include <exception>
@@ -23,10 +29,11 @@
 
 namespace weft::inline v1::chan {
 
-// Who waits, first come first served. Changed under the channel's lock; whether there is anybody may be asked without.
+// Those who wait, first come first served. The list changes under the channel's lock. Whether it is empty may be asked
+// without the lock.
 class waiter_list {
  public:
-  // relaxed: a hint without the lock; under it, the lock orders.
+  // relaxed: without the lock this is a hint; with it, the lock orders.
   [[nodiscard]] bool empty() const noexcept { return first() == nullptr; }
   [[nodiscard]] waits::node* first() const noexcept { return head_.load(base::relaxed); }
   void append(waits::node& n) noexcept {
@@ -34,13 +41,13 @@ class waiter_list {
     n.next = nullptr;
     append_new(n);
   }
-  // The node was made as linked (wait/node.hpp).
+  // As link_new() of wait/node.hpp: the node was initialised as linked.
   void append_new(waits::node& n) noexcept {
     waits::node* head = first();
     waits::link_new(head, n);
     head_.store(head, base::relaxed);
   }
-  // False: it was on no list.
+  // Returns false if the node was on no list.
   bool remove(waits::node& n) noexcept {
     if (!n.linked) return false;
     waits::node* head = first();
@@ -50,7 +57,7 @@ class waiter_list {
       remove_first(n);
     return true;
   }
-  // The one that first() is.
+  // `n` is the node that first() returns.
   void remove_first(waits::node& n) noexcept {
     n.linked = false;
     if (n.next != nullptr) n.next->previous = n.previous;
@@ -74,41 +81,67 @@ class alignas(base::cache_line) core {
 
   // --- ends -----------------------------------------------------------------------------------------------------
   void add_end(side s) noexcept { ends_[index(s)].fetch_add(1, base::relaxed); }
-  // True: the caller held the last end of both sides and deletes the core.
+  // Returns true if this was the last end of both sides. The caller then deletes the core.
   [[nodiscard]] bool drop_end(side s) noexcept;
   void close(side by, std::exception_ptr why) noexcept;
 
   // --- operations without the lock ---------------------------------------------------------------------------------
   [[nodiscard]] bool has_fast_path() const noexcept { return fast_ != nullptr; }
   [[nodiscard]] fast_ring& fast_path() noexcept { return *fast_; }
-  [[nodiscard]] bool send_quickly(const void* slot) noexcept {
-    return fast_ != nullptr && fast_->try_send(*static_cast<const words*>(slot));
+  // Only for a channel that has a fast path.
+  template <side Side>
+  [[nodiscard]] bool try_fast(void* slot) noexcept {
+    if constexpr (Side == side::writer)
+      return fast_->try_send(*static_cast<const words*>(slot));
+    else
+      return fast_->try_receive(*static_cast<words*>(slot));
   }
-  [[nodiscard]] bool receive_quickly(void* slot) noexcept {
-    return fast_ != nullptr && fast_->try_receive(*static_cast<words*>(slot));
+  template <side Side>
+  [[nodiscard]] bool try_quickly(void* slot) noexcept {
+    return fast_ != nullptr && try_fast<Side>(slot);
   }
 
-  // After that failed: false if an attempt under the lock would have to wait, at one moment since. relaxed: what happened
-  // before is seen, and no more is asked.
-  [[nodiscard]] bool may_send() const noexcept {
-    if (fast_ != nullptr) return fast_->may_send();
-    return capacity_ != 0 || !waiters_[index(side::reader)].empty() || is_closed();
-  }
-  [[nodiscard]] bool may_receive() const noexcept {
-    if (fast_ != nullptr) return fast_->may_receive();
-    return capacity_ != 0 || !waiters_[index(side::writer)].empty() || is_closed();
+  // Asked after that failed. False means that at one moment since then an attempt under the lock would have had to
+  // wait. relaxed: the caller is promised only what happened before its call, and that is seen.
+  template <side Side>
+  [[nodiscard]] bool may_complete() const noexcept {
+    if (fast_ != nullptr) return Side == side::writer ? fast_->may_send() : fast_->may_receive();
+    return capacity_ != 0 || !waiters_[index(opposite(Side))].empty() || is_closed();
   }
 
   // --- operations with the lock --------------------------------------------------------------------------------------
-  // `self` is never its own peer (a select may send and receive on one channel). May throw what a move throws; then nothing
-  // has changed.
-  [[nodiscard]] attempt send(void* slot, bool admitted, const task::parkable* self);
-  [[nodiscard]] attempt receive(void* slot, const task::parkable* self);
-  // Before an entry is published: closes the fast path of the other side. True: it had one, so try once more.
+  // `self` is not chosen as its own peer: a select may send and receive on one channel. It is nullptr before the caller
+  // has published anything. May throw what a move throws; then nothing has changed.
+  template <side Side>
+  [[nodiscard]] [[gnu::always_inline]] attempt attempt_locked(void* slot, bool admitted, const task::parkable* self) {
+    if constexpr (Side == side::writer)
+      return send(slot, admitted, self);
+    else
+      return receive(slot, self);
+  }
+  // Called before an entry of side s is published. Closes the fast path to the other side, so that nothing gets past
+  // the entry. Returns true if there is a fast path: something may have come by it until now, so the caller tries
+  // again.
   [[nodiscard]] bool expect_wait(side s) noexcept;
   void publish(side s, entry& e) noexcept {
     waiters_[index(s)].append(e);
     ++waiting_[index(s)];
+  }
+  // Publishes the entry of a waiter that is PARKING. Before that, one more attempt finds what has come by the fast path
+  // until it was closed to the other side. Returns false if that attempt has completed the operation, as `done` says;
+  // then nothing is published.
+  template <side Side>
+  [[nodiscard]] bool publish_unless_ready(entry& e, attempt& done, const task::parkable* self) noexcept {
+    if (expect_wait(Side)) {
+      // It does not throw, because only channels of small elements have a fast path.
+      done = attempt_locked<Side>(e.slot, e.is_admitted(), self);
+      if (done.how != status::would_block) {
+        unpublish(Side, e);  // opens the fast path again, unless others wait
+        return false;
+      }
+    }
+    publish(Side, e);
+    return true;
   }
   void publish_new(side s, entry& e) noexcept {
     waiters_[index(s)].append_new(e);
@@ -124,31 +157,31 @@ class alignas(base::cache_line) core {
   void publish_watcher(side s, entry& e) noexcept { watchers_[index(s)].append(e); }
   void unpublish_watcher(side s, entry& e) noexcept { (void)watchers_[index(s)].remove(e); }
 
-  // --- the same of a rendezvous, which has no buffer: rendezvous.cpp ---------------------------------------------------
+  // --- the same for a channel without a buffer: rendezvous.cpp -------------------------------------------------------
   [[nodiscard]] bool is_rendezvous() const noexcept { return capacity_ == 0; }
-  // The one to exchange with, if there is any.
+  // Claims the one to exchange with, if anybody waits.
   [[nodiscard]] entry* claim_partner(side of_partner) noexcept {
     entry* partner = claim_first(of_partner);
     if (partner != nullptr) ++handed_over_;
     return partner;
   }
-  // Its entry lies in another task's record, most likely in no cache.
+  // The entry of the first waiter lies in another task's record, and most likely is not in this processor's cache.
   void expect_partner(side s) const noexcept { __builtin_prefetch(waiters_[index(s)].first(), 1); }
   [[nodiscard]] bool moves_words() const noexcept { return element_.small; }
 
   // --- after the lock: the other half of an exchange -----------------------------------------------------------------
-  void settle_send(void* slot, const attempt& a) {
-    if (a.peer != nullptr) exchange(slot, a.peer->slot, *a.peer);
-  }
-  void settle_receive(void* slot, const attempt& a) {
+  template <side Side>
+  void settle(void* slot, const attempt& a) {
     if (a.peer == nullptr) return;
-    if (a.buffered)
+    if (Side == side::reader && a.buffered)
       tell_done(*a.peer);
-    else
+    else if (Side == side::reader)
       exchange(a.peer->slot, slot, *a.peer);
+    else
+      exchange(slot, a.peer->slot, *a.peer);
   }
 
-  // --- questions -------------------------------------------------------------------------------------------------------
+  // --- questions ----------------------------------------------------------------------------------------------------
   [[nodiscard]] bool is_closed() const noexcept { return closed_.load(base::relaxed); }
   [[nodiscard]] bool is_drained() noexcept;
   [[nodiscard]] std::exception_ptr error_of(side by) noexcept;
@@ -157,11 +190,14 @@ class alignas(base::cache_line) core {
   [[nodiscard]] std::size_t capacity() const noexcept { return capacity_; }
 
  private:
+  friend struct weft::detail::observer;
   static constexpr int index(side s) noexcept { return static_cast<int>(s); }
+  [[nodiscard]] attempt send(void* slot, bool admitted, const task::parkable* self);
+  [[nodiscard]] attempt receive(void* slot, const task::parkable* self);
   [[nodiscard]] entry* claim_first(side s) noexcept;
-  // The same for somebody who may wait there too.
+  // The same for a caller that may be on that list itself.
   [[nodiscard]] entry* claim_other(side s, const task::parkable& self) noexcept;
-  // Claims all of a list as closed and links them after `woken`.
+  // Claims all waiters of a list, tells them `closed`, and adds them to the list `woken`.
   static void claim_all(waiter_list& list, waits::node*& woken) noexcept;
   void claim_waiters(side s, waits::node*& woken) noexcept {
     claim_all(waiters_[index(s)], woken);
@@ -170,10 +206,10 @@ class alignas(base::cache_line) core {
   void remove_waiter(side s, waits::node& n) noexcept {
     if (waiters_[index(s)].remove(n)) --waiting_[index(s)];
   }
-  // relaxed: a hint without the lock; under it, the lock orders.
+  // relaxed: without the lock this is a hint; with it, the lock orders.
   [[nodiscard]] bool is_abandoned() const noexcept { return abandoned_.load(base::relaxed); }
   [[nodiscard]] bool push(void* slot);
-  // And lets a waiting sender, the peer, fill the room.
+  // Also moves the value of the first waiting sender into the room. That sender is the peer of the attempt.
   [[nodiscard]] attempt pop(void* slot, const task::parkable* self);
   [[nodiscard]] entry* refill(const task::parkable* self) noexcept;
   void note_waiters(side s) noexcept;
@@ -181,29 +217,31 @@ class alignas(base::cache_line) core {
   static void tell_done(entry& peer) noexcept;
   static void tell_to_retry(entry& peer) noexcept;
 
-  // --- one line: all that a rendezvous touches ---
+  // --- the first cache line: all that a rendezvous touches ---
   base::lock lock_;
   base::atomic<bool> closed_{false};  // written under the lock
   base::atomic<bool> abandoned_{false};  // no reader will ever take anything; written under the lock
   base::atomic<std::uint8_t> sides_{2};
   const element& element_;
   const std::size_t capacity_;
-  fast_ring* fast_ = nullptr;  // the buffer, if it can be used without the lock; ours once buffer_ is not
+  fast_ring* fast_ = nullptr;  // the buffer, if it can be used without the lock; owned by this once buffer_ is empty
   waiter_list waiters_[2];  // senders, receivers
-  std::uint32_t waiting_[2] = {};  // how many of them
+  std::uint32_t waiting_[2] = {};  // how many there are on each list (chan.C5)
   std::uint64_t handed_over_ = 0;
   // --- the rest ---
-  std::unique_ptr<buffer> buffer_;  // nullptr: rendezvous, or abandoned
+  std::unique_ptr<buffer> buffer_;  // nullptr for a rendezvous, and after the readers have closed
   std::uint64_t buffered_ = 0, taken_ = 0;
   waiter_list watchers_[2];  // writers that watch for the last reader, readers that watch for the close
   std::exception_ptr errors_[2];
   base::atomic<std::uint32_t> ends_[2] = {1, 1};
 };
 
-// ---- what operations go through under the lock ---------------------------------------------------------------------------
+// ---- what operations go through under the lock
+// ---------------------------------------------------------------------------
 
-// The first waiter of that side that is still to be had. Under the lock nobody is half-parked; a waiter claimed by somebody
-// else (cancelled, another arm of its select) is stale and finds its node unlinked when it comes for it.
+// Claims the first waiter of that side that nobody else has claimed. Nobody on the list is half-parked while we hold
+// the lock (wait.A1). A waiter that was claimed by another waker (a canceller, another arm of its select) is taken off
+// the list; it finds its node unlinked when it takes the lock.
 inline entry* core::claim_first(side s) noexcept {
   waiter_list& list = waiters_[index(s)];
   while (waits::node* candidate = list.first()) {
@@ -215,7 +253,7 @@ inline entry* core::claim_first(side s) noexcept {
   return nullptr;
 }
 
-// If nobody of that side waits any more, its fast path is open again.
+// Opens the fast path again if nobody of that side waits any more.
 inline void core::note_waiters(side s) noexcept {
   if (fast_ == nullptr || !waiters_[index(s)].empty() || is_abandoned()) return;
   if (s == side::writer)
@@ -264,12 +302,12 @@ inline bool core::expect_wait(side s) noexcept {
 }
 
 inline void core::tell_done(entry& peer) noexcept {
-  peer.result = status::done;
+  peer.set_result(status::done);
   waits::resume(*peer.who);
 }
 
-// From the sender's frame to the receiver's, of whom `peer` is the one that was claimed. If the move throws, the mover gets the
-// exception and the peer looks again.
+// Moves the value from the sender's frame to the receiver's. `peer` is the one of the two that was claimed, and the
+// caller is the other. If the move throws, the caller gets the exception and the peer looks again.
 inline void core::exchange(void* from, void* to, entry& peer) {
   if (element_.small) {
     *static_cast<words*>(to) = *static_cast<words*>(from);

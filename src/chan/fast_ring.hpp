@@ -1,20 +1,29 @@
 // A ring of small elements that senders and receivers use without the channel's lock while nobody has to wait.
 //
-//  tail word:  position * 16 | senders wait * 4 | receivers wait * 2 | closed      head word:  position * 16 | senders wait
-//  slot n:     turn = 16n free for position n · 16n + 8 holds it · 16(n + slots) free for the next lap
+//  tail word:  position * 16 | senders wait * 4 | receivers wait * 2 | closed
+//  head word:  position * 16 | senders wait
+//  slot n:     turn = 16n               free for the element of position n
+//              turn = 16n + 8           holds the element of position n
+//              turn = 16(n + slots)     free for the element of the next lap
 //
-// In steps of 16, the size of a slot: masked, a word is the offset of its slot, and without flags it is the turn that it waits for.
-// With flags it is the turn of nothing.
+// Words and turns count in steps of 16, the size of a slot. So a word that is masked is the offset of its slot, and a
+// word without flags is the turn that its side waits for. A word with flags equals no turn.
 //
-// Q1. A position is given to one sender and to one receiver: each by a CAS of the whole word.          model/channel_ring
-// Q2. Once a flag is set no slot's turn has come for that side any more, its CAS fails, and it takes the lock. So a receiver that has set its flag and then finds
-//     the ring empty may park: nothing can be sent past it. Mirror: a sender that finds it full; it stops the other senders
-//     too, so that none takes the room that a receiver makes for it.                                   model/channel_ring
-// Q3. A position that is taken and not yet written counts as not empty: who needs it waits for those few instructions. So
-//     close cannot hide an admitted send.                                                              model/channel_close
-// Q4. turn orders the element: written before its release, read after the acquire, and back.           model/channel_ring
+// chan.Q1. A position is given to one sender and to one receiver, each by a CAS of the whole word.
+//     model/channel
+// chan.Q2. Once a flag is set in the word of a side, no slot shows the turn that this word asks for, the CAS of the
+//     side fails, and it takes the lock. So a receiver that has set its flag in the tail and then finds the ring empty
+//     may park: nothing can be sent past it. In the same way a sender that has set its flag in the head and finds the
+//     ring full may park. It also stops the other senders, so that none takes the room that a receiver makes for it.
+//     model/channel
+// chan.Q3. A position that is taken and not yet written counts as not empty. Whoever needs its element waits for the
+//     few instructions until it is written. So close cannot hide an admitted send.
+//     model/channel_close_*
+// chan.Q4. The turn of a slot orders its element. A sender writes the element before the release of the turn and a
+//     receiver reads it after the acquire; the receiver's release and the next sender's acquire order the way back.
+//     model/channel
 //
-// Rejected: two counters beside the positions for waiters (a store-load fence on every operation instead of none).
+// Rejected: two counters of waiters beside the positions (a store-load fence on every operation instead of none).
 #pragma once
 
 #include <bit>
@@ -41,7 +50,7 @@ class fast_ring final : public buffer {
   }
 
   // --- without the lock ---------------------------------------------------------------------------------------------
-  // False: take the lock and look there.
+  // Both return false if the caller has to take the lock and look again there.
   [[nodiscard]] bool try_send(const words& w) noexcept {
     std::uint64_t tail = tail_.load(base::relaxed);
     for (;;) {
@@ -71,9 +80,10 @@ class fast_ring final : public buffer {
     }
   }
 
-  // After such a failure. False: at one moment since it was full (or open and empty), so that the lock would not help. A
-  // position that is taken counts as written, or as read (Q3). acquire: the other word is read after it, so the moment is that of the second
-  // load; pairs with the release in advance().
+  // Asked after such a failure. False means that at one moment since then the ring was full (or open and empty), so an
+  // attempt under the lock would have had to wait. A position that is taken counts as written, or as read (chan.Q3).
+  // acquire: the other word is read after this one, so the moment is that of the second load; pairs with the release
+  // in advance().
   [[nodiscard]] bool may_send() const noexcept {
     const std::uint64_t tail = tail_.load(base::acquire);
     if ((tail & tail_flags) != 0) return true;
@@ -87,22 +97,23 @@ class fast_ring final : public buffer {
     return (tail & closed) != 0 || head != turn_of(tail);
   }
 
-  // --- with the lock: the other side's fast path may still be at work ---------------------------------------------
+  // --- with the lock, while others may still use the ring without it ------------------------------------------------
   bool push(void* sent) override {
     base::backoff b;
     std::uint64_t tail = tail_.load(base::relaxed);
     for (;;) {
       const std::uint64_t turn = turn_of(tail);
-      // acquire pairs with the release in advance(): see has_room().
+      // acquire pairs with the release in advance(), as in has_room().
       const std::uint64_t head = turn_of(head_.load(base::acquire));
-      // A head beyond it: it was sent to and received from since the tail was read, so nothing is known.
+      // If the head is beyond this turn, somebody has sent and somebody has received since the tail was read, and the
+      // two words say nothing about the room. The look at the slot decides then.
       if (turn >= head && turn - head >= capacity_ * step) return false;
       if (slot& s = slot_of(turn); has_room(s, turn)) {
         if (!advance(tail_, tail)) continue;
         write(s, turn, *static_cast<words*>(sent));
         return true;
       }
-      b.pause();  // Q3: somebody is reading it right now
+      b.pause();  // chan.Q3: a receiver is just reading the slot
       tail = tail_.load(base::relaxed);
     }
   }
@@ -111,20 +122,21 @@ class fast_ring final : public buffer {
     std::uint64_t head = head_.load(base::relaxed);
     for (;;) {
       const std::uint64_t turn = turn_of(head);
-      // relaxed: which element it is, `turn` tells. The position itself cannot be missed: a receiver that means to park has
-      // set its flag in this very word.
+      // relaxed: the acquire of the slot's turn orders the element. The tail's position cannot be missed, because a
+      // receiver that means to park has set its flag in this very word.
       if (turn == turn_of(tail_.load(base::relaxed))) return false;
       if (slot& s = slot_of(turn); holds(s, turn)) {
         if (!advance(head_, head)) continue;
         read(s, turn, *static_cast<words*>(received));
         return true;
       }
-      b.pause();  // Q3: somebody is writing it right now
+      b.pause();  // chan.Q3: a sender is just writing the slot
       head = head_.load(base::relaxed);
     }
   }
-  // The lock is not needed for it. Between two loads much may be sent and received: it is tried until nothing was received
-  // meanwhile, so that it is the size of the moment at which the tail was read. acquire: the loads stay in this order.
+  // Does not need the lock. Much may be sent and received between two loads. So it tries again until nothing was
+  // received between its two loads of the head; the result is the size at the moment at which the tail was read.
+  // acquire: the loads stay in this order.
   [[nodiscard]] std::size_t size() const noexcept override {
     std::uint64_t head = turn_of(head_.load(base::acquire));
     for (;;) {
@@ -134,7 +146,8 @@ class fast_ring final : public buffer {
       head = again;
     }
   }
-  // Each under the lock. relaxed: the flag and the position it is compared with are one word (Q2); nothing else is published.
+  // These five are called under the lock. relaxed: a flag is in the same word as the position that it is compared with
+  // (chan.Q2), and nothing else is published.
   void set_receivers_wait() noexcept {
     base::step<"fast_ring.receivers_wait">([&] { tail_.fetch_or(receivers_wait, base::relaxed); });
   }
@@ -175,26 +188,27 @@ class fast_ring final : public buffer {
   [[nodiscard]] std::size_t index_of(std::uint64_t turn) const noexcept { return (turn & (lap_ - 1)) / step; }
   [[nodiscard]] slot& slot_of(std::uint64_t turn) const noexcept { return first_[index_of(turn)]; }
 
-  // release pairs with the acquire of head_ in has_room(): what a receiver did before is seen by the sender it made room for.
+  // release pairs with the acquire of head_ in has_room(): the sender that a receiver has made room for sees what that
+  // receiver did before.
   static bool advance(base::atomic<std::uint64_t>& word, std::uint64_t& seen) noexcept {
     return word.compare_exchange_weak(seen, seen + step, base::release, base::relaxed);
   }
-  // Somebody on another core was faster. At once it would be the same again, and the line would travel for every element: let it
-  // have its way for a while, some dozens of elements long.
+  // Somebody on another core was faster. If we tried again at once, both would go on to compete and the cache line
+  // would travel for every element. So we leave it to the other for as long as some dozens of elements take.
   static std::uint64_t step_back(const base::atomic<std::uint64_t>& word) noexcept {
     base::linger(40);
     return word.load(base::relaxed);
   }
 
-  // Neither is true of a word with flags (Q2).
+  // has_room() and holds() are false for a word with flags (chan.Q2).
   [[nodiscard]] bool has_room(const slot& s, std::uint64_t turn) const noexcept {
-    // Without spare slots a free one is room.
+    // If there are more slots than the capacity, a free slot may be beyond it. Otherwise every free slot is room.
     if (has_spare_slots_ && turn - turn_of(head_.load(base::acquire)) >= capacity_ * step) return false;
-    // Pairs with the release in read(): the last element has been copied out (Q4).
+    // Pairs with the release in read(): the slot's last element has been copied out (chan.Q4).
     return s.turn.load(base::order<"fast_ring.room">(base::acquire)) == turn;
   }
   [[nodiscard]] static bool holds(const slot& s, std::uint64_t turn) noexcept {
-    // Pairs with the release in write() (Q4).
+    // Pairs with the release in write(): the element is there (chan.Q4).
     return s.turn.load(base::order<"fast_ring.holds">(base::acquire)) == turn + holds_it;
   }
   void write(slot& s, std::uint64_t turn, const words& w) noexcept {
@@ -206,13 +220,13 @@ class fast_ring final : public buffer {
   void read(slot& s, std::uint64_t turn, words& w) noexcept {
     w.word[0] = s.word;
     if (has_second_) w.word[1] = second_[index_of(turn)];
-    // The slot is free; pairs with the acquire in has_room().
+    // Frees the slot; pairs with the acquire in has_room().
     s.turn.store(turn + lap_, base::order<"fast_ring.read">(base::release));
   }
 
   const std::size_t capacity_;
   const std::uint64_t lap_;  // a power of two
-  const bool has_spare_slots_;  // the capacity is none
+  const bool has_spare_slots_;  // the capacity is no power of two, so there are more slots than it allows elements
   const bool has_second_;
   const std::unique_ptr<slot[]> first_;
   const std::unique_ptr<base::plain<std::uint64_t>[]> second_;

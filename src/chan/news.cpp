@@ -10,7 +10,7 @@ namespace weft::inline v1::chan {
 namespace {
 
 constexpr std::size_t alignment_of(const news_state& s) noexcept { return std::max(alignof(news), s.alignment); }
-// The state comes behind the news.
+// The typed state lies behind the news, in the same allocation.
 constexpr std::size_t offset_of(const news_state& s) noexcept {
   return (sizeof(news) + s.alignment - 1) / s.alignment * s.alignment;
 }
@@ -23,7 +23,7 @@ void free_memory(news* n) noexcept {
 
 }  // namespace
 
-// ---- versions and ends ------------------------------------------------------------------------------------------------
+// ---- versions and ends ---------------------------------------------------------------------------------------------
 
 waits::node* news::claim_all(side s) noexcept {
   waits::node* first = nullptr;
@@ -31,7 +31,7 @@ waits::node* news::claim_all(side s) noexcept {
   while (waits::node* n = waiters_[index(s)]) {
     waits::unlink(waiters_[index(s)], *n);
     if (base::check<"news.claim">(!waits::claim(*n, task::wake_reason::data)))
-      continue;  // cancelled, or another arm of its select has won
+      continue;  // it was cancelled, or another arm of its select has won
     n->next = nullptr;
     *last = n;
     last = &n->next;
@@ -41,7 +41,7 @@ waits::node* news::claim_all(side s) noexcept {
 
 void news::resume_all(waits::node* first) noexcept {
   while (first != nullptr) {
-    waits::node* next = first->next;  // the node is its owner's as soon as it runs
+    waits::node* next = first->next;  // read now: the node lies in its waiter's frame, which may end once it is resumed
     waits::resume(*first->who);
     first = next;
   }
@@ -98,7 +98,7 @@ bool news::drop_end(side s) noexcept {
 
 void* news::state() noexcept { return reinterpret_cast<std::byte*>(this) + offset_of(state_); }
 
-// ---- waiting ----------------------------------------------------------------------------------------------------------
+// ---- waiting -------------------------------------------------------------------------------------------------------
 
 bool news_operation::try_complete() noexcept { return side_ == side::reader && news_->has_news(seen_); }
 bool news_operation::try_locked() noexcept { return base::check<"news.second_look">(news_->is_there(side_, seen_)); }
@@ -107,8 +107,6 @@ bool news_operation::publish(waits::node& n) noexcept {
   return true;
 }
 void news_operation::unpublish(waits::node& n) noexcept { news_->unpublish(side_, n); }
-void news_operation::lock() noexcept { news_->lock(); }
-void news_operation::unlock() noexcept { news_->unlock(); }
 base::lock* news_operation::own_lock() noexcept { return &news_->own_lock(); }
 
 void wait_for_news(news& n, std::uint64_t seen, std::source_location where) {
@@ -118,7 +116,7 @@ void wait_for_news(news& n, std::uint64_t seen, std::source_location where) {
     waits::throw_cancelled();
 }
 
-// ---- what the templates call --------------------------------------------------------------------------------------------
+// ---- what the templates call ---------------------------------------------------------------------------------------
 
 news* make_news(const news_state& s) {
   void* memory = ::operator new(offset_of(s) + s.size, std::align_val_t{alignment_of(s)});

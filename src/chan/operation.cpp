@@ -1,26 +1,31 @@
-// A channel's operations as waitables: arms of a select, and waits that have to look more than once.
+// The operations on a channel as waitables: for arms of a select, and for waits that have to look more than once.
 #include "chan/core.hpp"
 
 namespace weft::inline v1::chan {
 
-void operation::lock() noexcept { channel_->lock(); }
-void operation::unlock() noexcept { channel_->unlock(); }
-base::lock* operation::own_lock() noexcept { return &channel_->own_lock(); }
+base::lock* operation::own_lock() noexcept { return &entry_.channel->own_lock(); }
 
-// ---- send -----------------------------------------------------------------------------------------------------------
+// ---- send and receive ----------------------------------------------------------------------------------------------
 
-bool send_operation::try_complete() noexcept {
-  if (!channel_->send_quickly(entry_.slot)) return false;
-  entry_.result = status::done;
+template <side Side>
+bool transfer_operation<Side>::try_complete() noexcept {
+  if (!entry_.channel->try_quickly<Side>(entry_.slot)) return false;
+  entry_.set_result(status::done);
   return true;
 }
 
-void send_operation::freeze() noexcept { (void)channel_->expect_wait(side::writer); }
+// Only the fast path works without the lock. unpublish() opens it again.
+template <side Side>
+void transfer_operation<Side>::freeze() noexcept {
+  (void)entry_.channel->expect_wait(Side);
+}
 
-bool send_operation::try_locked() noexcept {
-  if (!channel_->may_send()) return false;
+// An exception of the element's move counts as the end of the operation, and settle() throws it, without the lock.
+template <side Side>
+bool transfer_operation<Side>::try_locked() noexcept {
+  if (!entry_.channel->may_complete<Side>()) return false;
   try {
-    pending_ = channel_->send(entry_.slot, entry_.admitted, nullptr);
+    pending_ = entry_.channel->attempt_locked<Side>(entry_.slot, entry_.is_admitted(), nullptr);
     return pending_.how != status::would_block;
   } catch (...) {
     failed_ = std::current_exception();
@@ -28,80 +33,39 @@ bool send_operation::try_locked() noexcept {
   }
 }
 
-bool send_operation::publish(waits::node& n) noexcept {
-  if (channel_->expect_wait(side::writer)) {
-    pending_ = channel_->send(entry_.slot, entry_.admitted, n.who);  // small elements: it does not throw
-    if (pending_.how != status::would_block) {
-      channel_->unpublish(side::writer, entry_);  // takes the announcement back
-      return false;
-    }
-  }
-  channel_->publish(side::writer, entry_);
-  return true;
+template <side Side>
+bool transfer_operation<Side>::publish(waits::node& n) noexcept {
+  return entry_.channel->publish_unless_ready<Side>(entry_, pending_, n.who);
 }
 
-void send_operation::unpublish(waits::node&) noexcept { channel_->unpublish(side::writer, entry_); }
+template <side Side>
+void transfer_operation<Side>::unpublish(waits::node&) noexcept {
+  entry_.channel->unpublish(Side, entry_);
+}
 
-void send_operation::settle() {
+template <side Side>
+void transfer_operation<Side>::settle() {
   if (failed_ != nullptr) std::rethrow_exception(std::exchange(failed_, nullptr));
-  entry_.result = pending_.how;
-  channel_->settle_send(entry_.slot, pending_);
+  entry_.set_result(pending_.how);
+  entry_.channel->settle<Side>(entry_.slot, pending_);
 }
 
-// ---- receive --------------------------------------------------------------------------------------------------------
-
-bool receive_operation::try_complete() noexcept {
-  if (!channel_->receive_quickly(entry_.slot)) return false;
-  entry_.result = status::done;
-  return true;
-}
-
-void receive_operation::freeze() noexcept { (void)channel_->expect_wait(side::reader); }
-
-bool receive_operation::try_locked() noexcept {
-  if (!channel_->may_receive()) return false;
-  try {
-    pending_ = channel_->receive(entry_.slot, nullptr);
-    return pending_.how != status::would_block;
-  } catch (...) {
-    failed_ = std::current_exception();
-    return true;
-  }
-}
-
-bool receive_operation::publish(waits::node& n) noexcept {
-  if (channel_->expect_wait(side::reader)) {
-    pending_ = channel_->receive(entry_.slot, n.who);  // small elements: it does not throw
-    if (pending_.how != status::would_block) {
-      channel_->unpublish(side::reader, entry_);  // takes the announcement back
-      return false;
-    }
-  }
-  channel_->publish(side::reader, entry_);
-  return true;
-}
-
-void receive_operation::unpublish(waits::node&) noexcept { channel_->unpublish(side::reader, entry_); }
-
-void receive_operation::settle() {
-  if (failed_ != nullptr) std::rethrow_exception(std::exchange(failed_, nullptr));
-  entry_.result = pending_.how;
-  channel_->settle_receive(entry_.slot, pending_);
-}
+template class transfer_operation<side::writer>;
+template class transfer_operation<side::reader>;
 
 // ---- death ---------------------------------------------------------------------------------------------------------
 
 bool death_operation::try_locked() noexcept {
-  if (!channel_->is_dead(watcher_)) return false;
-  entry_.result = status::closed;
+  if (!entry_.channel->is_dead(watcher_)) return false;
+  entry_.set_result(status::closed);
   return true;
 }
 
 bool death_operation::publish(waits::node&) noexcept {
-  channel_->publish_watcher(watcher_, entry_);
+  entry_.channel->publish_watcher(watcher_, entry_);
   return true;
 }
 
-void death_operation::unpublish(waits::node&) noexcept { channel_->unpublish_watcher(watcher_, entry_); }
+void death_operation::unpublish(waits::node&) noexcept { entry_.channel->unpublish_watcher(watcher_, entry_); }
 
 }  // namespace weft::inline v1::chan

@@ -1,9 +1,9 @@
-// The short way through a channel without a buffer: a sender and a receiver meet, and whoever comes second moves the value.
+// The short way through a channel without a buffer: a sender and a receiver meet, and the second one moves the value.
 //
-// What core::send and core::receive do under the lock, for one who is no arm of a select: C1 to C3 of core.hpp hold here as
-// there. Functions of their own because they are the whole of a ping-pong. On the usual way each calls nothing but the next one, at
-// its end, or the park, after which it needs nothing but its record: so hardly a register is saved, and of a parked task's frames
-// little is touched.
+// These functions do what core::send and core::receive do under the lock, for an operation that is no arm of a select.
+// chan.C1 to chan.C3 of core.hpp hold here as well. They are functions of their own because a ping-pong consists of
+// nothing else. On the usual way each function calls only the next one, at its end, or the park, after which it needs
+// nothing but its task's record. So hardly a register is saved, and little of a parked task's frames is touched.
 #include <new>
 
 #include "chan/calls.hpp"
@@ -11,71 +11,85 @@
 namespace weft::inline v1::chan {
 namespace {
 
-// What end_wait() needs of a waitable.
+entry& entry_of(task::record& self) noexcept { return *std::launder(reinterpret_cast<entry*>(self.wait_room())); }
+
+// A wait for a partner. Its entry is made in the waiting task's record, and nothing else of it is kept across the park.
 template <side Side>
-class rendezvous_wait {
+class partner_wait {
  public:
-  explicit rendezvous_wait(core& c) noexcept : channel_(c) {}
+  partner_wait(core& c, void* slot, task::record& self) noexcept : channel_(c), slot_(slot), self_(self) {}
+
+  [[nodiscard]] bool publish_new(task::ticket t) noexcept {
+    static_assert(sizeof(entry) <= task::record::wait_room_size);
+    channel_.publish_new(
+        Side, *::new (self_.wait_room()) entry{{.who = &self_, .ticket = t, .linked = true}, slot_, &channel_});
+    return true;
+  }
   void unpublish(waits::node& n) noexcept { channel_.unpublish(Side, static_cast<entry&>(n)); }
-  void lock() noexcept { channel_.lock(); }
-  void unlock() noexcept { channel_.unlock(); }
+  [[nodiscard]] base::lock& own_lock() noexcept { return channel_.own_lock(); }
+  [[nodiscard]] waits::subject what() const noexcept {
+    return {Side == side::writer ? &send_kind : &receive_kind, &channel_};
+  }
 
  private:
   core& channel_;
+  void* slot_;
+  task::record& self_;
 };
 
-constexpr const char* sends = "send";
-constexpr const char* receives = "receive";
-constexpr const char* reason_of(side s) noexcept { return s == side::writer ? sends : receives; }
-
-entry& entry_of(task::record& self) noexcept { return *std::launder(reinterpret_cast<entry*>(self.wait_room)); }
-
-// Not served by a partner. What the wait was for is in the record, and so need not be kept in registers across the park.
-template <class Operation, side Side>
-[[gnu::noinline]] status look_again(task::record& self) {
-  if constexpr (base::checked_build)
-    base::require(self.waits_for.load(base::relaxed) == reason_of(Side), "what a task waits for was noted and kept");
-  core& c = *static_cast<core*>(self.waits_on.load(base::relaxed));
-  const std::source_location where = self.waits_at.load(base::relaxed);
+// Apart from look_again(), which the cancellation passes: a frame with regions that must not throw would make the
+// unwinder stop there to look.
+template <side Side>
+[[gnu::noinline]] waits::step withdraw(task::record& self) noexcept {
   entry& e = entry_of(self);
-  rendezvous_wait<Side> w(c);
-  const bool interruptible = self.shields == 0 && !sched::this_worker()->is_unwinding();
-  if (waits::detail::end_wait(self, w, e, interruptible) == waits::detail::round::cancelled) waits::throw_cancelled();
-  return complete_slowly<Operation>(c, e.slot, e.admitted, where);
+  partner_wait<Side> w(*e.channel, e.slot, self);
+  waits::wait<partner_wait<Side>> waiting(w, e, waits::can_be_cancelled(*sched::this_worker(), self));
+  return waiting.withdraw(self);
 }
 
-// With the lock held, and nobody there to meet.
-template <class Operation, side Side>
-[[gnu::noinline]] status wait_for_partner(sched::worker& on, core& c, void* slot, std::source_location where) {
-  using waits::detail::begun;
-  task::record& self = *on.current();
-  waits::check_may_suspend(1, where);
-  waits::note_site(self, reason_of(Side), &c, where);
-  const begun how =
-      waits::detail::begin_wait(self, self.shields == 0 && !on.is_unwinding(), [&](task::ticket t) noexcept {
-        static_assert(sizeof(entry) <= task::record::wait_room_size);
-        c.publish_new(Side, *::new (self.wait_room) entry{{.who = &self, .ticket = t, .linked = true}, slot});
-        return true;
-      });
-  if (how == begun::cancelled) [[unlikely]] {
-    c.unlock();
-    waits::throw_cancelled();
-  }
+// Goes on after a park that no partner has ended. What the wait was for is in its entry, and so need not be kept in
+// registers across the park.
+template <side Side>
+[[gnu::noinline]] status look_again(task::record& self) {
+  if (withdraw<Side>(self) == waits::step::cancelled) waits::throw_cancelled();
+  entry& e = entry_of(self);
+  return complete<Side>(*e.channel, e.slot, e.result(), {.keeps_site = true});
+}
+
+template <side Side, class Waiter>
+[[gnu::always_inline]] inline status park_for_partner(sched::worker& on, task::record& self, core& c, void* slot,
+                                                      std::source_location where, bool interruptible) {
+  Waiter waiter(on, self, where);
+  partner_wait<Side> w(c, slot, self);
+  waits::wait<partner_wait<Side>> waiting(w, entry_of(self), interruptible);
+  if (waiting.enter(waiter) != waits::step::park) [[unlikely]]
+    waits::throw_cancelled();  // the only other step, because publish_new() never refuses
   sched::worker::park(on, nullptr, &c.own_lock());
-  // Perhaps on another worker from here on.
-  return waits::detail::was_served(self) ? entry_of(self).result : look_again<Operation, Side>(self);
+  // From here on the task may be on another worker, so `on` must not be used.
+  return waits::was_served(self) ? entry_of(self).result() : look_again<Side>(self);
 }
 
-// The partner is claimed, the lock free.
+// Called with the lock held, when nobody is there to meet. The class of the waiter says what it does at the suspension
+// gate: in the usual case, unhindered_waiter, nothing is called before the park, and so hardly a register is saved. The
+// branch on can_be_cancelled() is outside of the park, so that each of its two copies adds a constant to the word.
+template <side Side, class Waiter>
+[[gnu::noinline]] status wait_for_partner(sched::worker& on, core& c, void* slot, std::source_location where) {
+  waits::check_may_suspend(1, where);
+  task::record& self = *on.current();
+  if (waits::can_be_cancelled(on, self)) [[likely]]
+    return park_for_partner<Side, Waiter>(on, self, c, slot, where, true);
+  return park_for_partner<Side, Waiter>(on, self, c, slot, where, false);
+}
+
+// The exchanges: the partner is claimed and the lock is free. This one is for elements of any type.
 template <side Side>
 [[gnu::noinline]] status exchange_any(entry& partner, core& c, void* slot) {
-  if constexpr (Side == side::writer)
-    c.settle_send(slot, {status::done, &partner});
-  else
-    c.settle_receive(slot, {status::done, &partner});
+  c.settle<Side>(slot, {status::done, &partner});
   return status::done;
 }
 
+// Elements of one or two words are copied here, and a partner of the same runtime goes straight to this worker's
+// queues.
 template <side Side>
 [[gnu::always_inline]] inline status exchange_with(entry& partner, sched::worker& on, core& c, void* slot) {
   if (!c.moves_words()) [[unlikely]]
@@ -84,12 +98,12 @@ template <side Side>
     *static_cast<words*>(partner.slot) = *static_cast<words*>(slot);
   else
     *static_cast<words*>(slot) = *static_cast<words*>(partner.slot);
-  partner.result = status::done;
+  partner.set_result(status::done);
   waits::resume(on, *partner.who);
   return status::done;
 }
 
-// The same, when somebody has to be woken who waits for the lock.
+// The rare case that a thread sleeps on the lock: it is woken before the exchange.
 template <side Side>
 [[gnu::noinline]] status wake_and_exchange(entry& partner, core& c, void* slot) {
   base::lock::wake_next(&c.own_lock());
@@ -101,9 +115,10 @@ template <side Side>
   return status::closed;
 }
 
-template <class Operation, side Side>
+template <side Side>
 [[gnu::always_inline]] inline status meet_locked(sched::worker& on, core& c, void* slot, std::source_location where) {
-  // Closed to sends; waiting senders were admitted and are received (LS-C1).
+  // A closed channel takes no more sends. Senders that waited before the close were admitted, and a receiver still
+  // meets them (LS-C1).
   if (Side == side::writer && base::check<"channel.send.closed">(c.is_closed())) [[unlikely]]
     return leave_closed(c);
   if (entry* partner = c.claim_partner(opposite(Side))) {
@@ -113,34 +128,34 @@ template <class Operation, side Side>
   }
   if (Side == side::reader && c.is_closed()) [[unlikely]]
     return leave_closed(c);
-  return wait_for_partner<Operation, Side>(on, c, slot, where);
+  return on.is_gate_open() ? wait_for_partner<Side, waits::unhindered_waiter>(on, c, slot, where)
+                           : wait_for_partner<Side, waits::task_waiter>(on, c, slot, where);
 }
 
-template <class Operation, side Side>
+template <side Side>
 [[gnu::noinline]] status meet_slowly(sched::worker& on, core& c, void* slot, std::source_location where) {
   c.lock();
-  return meet_locked<Operation, Side>(on, c, slot, where);
+  return meet_locked<Side>(on, c, slot, where);
 }
 
-template <class Operation, side Side>
+template <side Side>
 [[gnu::always_inline]] inline status meet(core& c, void* slot, std::source_location where) {
   c.expect_partner(opposite(Side));
   sched::worker* on = waits::undisturbed();
   if (on == nullptr) [[unlikely]]
-    return complete_slowly<Operation>(c, slot, false, where);
+    return complete_slowly<Side>(c, slot, status::pending, where);
   if (!c.own_lock().acquire_if_free()) [[unlikely]]
-    return meet_slowly<Operation, Side>(*on, c, slot, where);
-  return meet_locked<Operation, Side>(*on, c, slot, where);
+    return meet_slowly<Side>(*on, c, slot, where);
+  return meet_locked<Side>(*on, c, slot, where);
 }
 
 }  // namespace
 
-status send_without_ring(core& c, void* value, std::source_location where) {
-  return c.is_rendezvous() ? meet<send_operation, side::writer>(c, value, where) : send_buffered(c, value, where);
+template <side Side>
+status transfer_without_ring(core& c, void* slot, std::source_location where) {
+  return c.is_rendezvous() ? meet<Side>(c, slot, where) : transfer_buffered<Side>(c, slot, where);
 }
-status receive_without_ring(core& c, void* target, std::source_location where) {
-  return c.is_rendezvous() ? meet<receive_operation, side::reader>(c, target, where)
-                           : receive_buffered(c, target, where);
-}
+template status transfer_without_ring<side::writer>(core&, void*, std::source_location);
+template status transfer_without_ring<side::reader>(core&, void*, std::source_location);
 
 }  // namespace weft::inline v1::chan

@@ -1,4 +1,4 @@
-// What AddressSanitizer must know of one flow; an empty class in builds without it. Only annotate.hpp uses this.
+// What AddressSanitizer must know of one flow. It is an empty class in builds without it. Only annotate.hpp uses this.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +24,7 @@ class asan_flow {
  public:
   void adopt_thread() noexcept;  // annotate.cpp
   void start_on(const void* bottom, std::size_t size) noexcept {
-    // A flow that ended by switching away left its frames' red zones behind.
+    // A flow that ended by switching away has left the red zones of its frames behind.
     __asan_unpoison_memory_region(bottom, size);
     bottom_ = bottom;
     size_ = size;
@@ -42,7 +42,7 @@ class asan_flow {
   void* fake_stack_ = nullptr;
 };
 
-// Before memory that held stacks is unmapped or used for something else.
+// To be called before memory that held stacks is unmapped or used for something else.
 inline void asan_forget(const void* memory, std::size_t size) noexcept { __asan_unpoison_memory_region(memory, size); }
 
 #else

@@ -1,4 +1,4 @@
-// What ThreadSanitizer must know of one flow; an empty class in builds without it. Only annotate.hpp uses this.
+// What ThreadSanitizer must know of one flow. It is an empty class in builds without it. Only annotate.hpp uses this.
 #pragma once
 
 #include "base/atomic.hpp"  // WEFT_TSAN
@@ -19,14 +19,15 @@ class tsan_flow {
     __tsan_destroy_fiber(fiber_);
     fiber_ = nullptr;
   }
-  // Flags 0: the switch synchronises, as it does for the memory: one flow runs after the other on the same thread.
+  // With flags 0 the switch synchronizes, as it does for the memory: one flow runs after the other on the same thread.
   void leave_for(tsan_flow& to) noexcept { __tsan_switch_to_fiber(to.fiber_, 0); }
 
  private:
   void* fiber_ = nullptr;
 };
 
-// TSan remembers accesses by fiber and address: a second task on the same stack would look like a race with the first.
+// TSan remembers accesses by fiber and address, so a second task on the same stack would look like a race with the
+// first.
 inline constexpr bool stacks_may_be_shared = false;
 
 #else

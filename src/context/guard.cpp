@@ -27,7 +27,7 @@ std::size_t mprotect_budget() noexcept {
       if (std::fscanf(f, "%lu", &mappings) != 1) mappings = 65530;
       std::fclose(f);
     }
-    // A third is left to the process; each guard splits one mapping into three, that is two more.
+    // A third is left to the rest of the process. Each guard splits one mapping into three, which is two more.
     return static_cast<std::size_t>(mappings) / 3 * 2 / 2;
   }();
   return budget;

@@ -1,10 +1,10 @@
-// What keeps an overflowing stack from its neighbour: guard pages if they can be had, else a canary.
+// What keeps an overflowing stack from damaging its neighbour: a guard page if possible, else a canary.
 //
-// Three ways, best first; WEFT_GUARD=madvise|mprotect|none in the environment picks where to begin:
-//   madvise   MADV_GUARD_INSTALL (Linux 6.13): marks page-table entries, no mapping per guard, any number of them
+// There are three ways, best first. WEFT_GUARD=madvise|mprotect|none in the environment chooses where to begin:
+//   madvise   MADV_GUARD_INSTALL (Linux 6.13): marks page-table entries, needs no mapping per guard, any number of them
 //   mprotect  two mappings per guard; only as many as leave a third of vm.max_map_count to the rest of the process
 //   none      a canary at the lower end of the stack, verified when the stack is released
-// Falling back is said once on stderr. A kernel that refuses one way is not asked again by the same pool.
+// A fallback is reported once on stderr. If the kernel refuses one way, the same pool does not try that way again.
 #pragma once
 
 #include <cstddef>
@@ -18,15 +18,16 @@ class guard_keeper {
  public:
   guard_keeper(std::size_t guard_size, bool always_canary) noexcept;  // reads WEFT_GUARD
 
-  // Guards as many of a chain as one system call can, as a help for protect(), which does the rest. Saves a quarter.
+  // Guards as many stacks of a chain as one system call can. This is an optimization for protect(), which does the
+  // rest; it saves a quarter.
   void protect_ahead(stack* chain) noexcept;
-  // Guards the pages below s.base, or gives s a canary. False: out of memory, s is unchanged.
+  // Guards the pages below s.base, or gives s a canary. Returns false if memory is out; s is unchanged then.
   [[nodiscard]] bool protect(stack& s) noexcept;
-  // The guard of s is about to disappear with its region.
+  // Called when the guard of s is about to disappear with its region.
   void forget(const stack& s) noexcept;
 
   [[nodiscard]] guard_kind kind() const noexcept { return kind_.load(base::relaxed); }
-  // The kernel takes advice for many ranges at a time.
+  // True if the kernel accepts advice for many ranges in one call.
   [[nodiscard]] bool has_calls_for_many() const noexcept {
     return kind() == guard_kind::madvise && vectored_.load(base::relaxed);
   }
@@ -38,7 +39,7 @@ class guard_keeper {
 
   std::size_t size_;
   bool always_canary_;
-  base::atomic<bool> vectored_;  // until the kernel (or a sandbox, or valgrind) refuses the one call for many
+  base::atomic<bool> vectored_;  // false once the kernel, a sandbox or valgrind refused the call for many
   base::atomic<guard_kind> kind_;
 };
 
@@ -46,7 +47,7 @@ class guard_keeper {
 
 inline constexpr std::size_t canary_size = 64;
 void write_canary(stack& s) noexcept;
-// Ends the process with a report that names size and owner if the canary is damaged.
+// If the canary is damaged, ends the process with a report that names size and owner.
 void check_canary(const stack& s) noexcept;
 
 }  // namespace weft::inline v1::context

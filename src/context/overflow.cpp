@@ -20,7 +20,7 @@ namespace {
 constinit base::atomic<describe_function> describer{nullptr};
 constinit base::atomic<advise_function> adviser{nullptr};
 
-// Who handled the two signals before us. Written once, before our handler is in place.
+// The handlers of the two signals before ours. Written once, before our handler is installed.
 struct sigaction previous_segv, previous_bus;
 
 struct place {
@@ -38,7 +38,7 @@ place place_of(const ucontext_t& c) noexcept { return {c.uc_mcontext.pc, c.uc_mc
 place place_of(const ucontext_t&) noexcept { return {0, 0}; }
 #endif
 
-// The frames from the faulting one outward; those of the handler itself come first and are passed over.
+// The frames from the faulting one outward. The frames of the handler itself come first and are skipped.
 struct frames {
   static constexpr int most = 6;
   std::uintptr_t fault_pc;
@@ -49,7 +49,7 @@ struct frames {
   static _Unwind_Reason_Code visit(_Unwind_Context* c, void* self) noexcept {
     auto& f = *static_cast<frames*>(self);
     const std::uintptr_t ip = _Unwind_GetIP(c);
-    if (ip == 0) return _URC_END_OF_STACK;  // what a task's first frame returns to
+    if (ip == 0) return _URC_END_OF_STACK;  // the return address of a task's first frame
     if (ip == f.fault_pc) {
       f.reached = true;
     } else if (f.reached && f.count < most) {
@@ -66,7 +66,7 @@ void say_place(signal_text& text, std::uintptr_t pc) noexcept {
   if (where.dli_sname != nullptr)
     text << " " << where.dli_sname << "+"
          << reinterpret_cast<const void*>(pc - reinterpret_cast<std::uintptr_t>(where.dli_saddr));
-  // What `addr2line -fCe module offset` wants: names of functions that are not exported are only there.
+  // The arguments of `addr2line -fCe module offset`, which alone knows the names of functions that are not exported.
   if (where.dli_fname != nullptr)
     text << " (" << where.dli_fname << " "
          << reinterpret_cast<const void*>(pc - reinterpret_cast<std::uintptr_t>(where.dli_fbase)) << ")";
@@ -83,7 +83,7 @@ void say_place(signal_text& text, std::uintptr_t pc) noexcept {
   if (sp >= s.base + s.size || sp < s.base - s.size)
     text << "\n  (or a stray pointer: the stack pointer, " << static_cast<const void*>(sp) << ", is not on that stack)";
   text << "\n";
-  text.write_to(STDERR_FILENO);  // now: what follows could go wrong
+  text.write_to(STDERR_FILENO);  // now, because what follows could fail
 
   frames f{};
   f.fault_pc = at.pc;
@@ -114,9 +114,9 @@ void pass_on(int signal, siginfo_t* info, void* context) noexcept {
   } else if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN) {
     before.sa_handler(signal);
   } else if (info->si_code > 0) {
-    ::sigaction(signal, &before, nullptr);  // the instruction faults again, and the kernel does what it would have done
+    ::sigaction(signal, &before, nullptr);  // the instruction faults again, and the kernel handles it
   } else if (before.sa_handler == SIG_DFL) {
-    ::sigaction(signal, &before, nullptr);  // sent by kill or raise: send it again, for after our return
+    ::sigaction(signal, &before, nullptr);  // sent by kill or raise: sent again, for after our return
     ::raise(signal);
   }
 }
@@ -147,7 +147,7 @@ void install_overflow_reporter(describe_function describe, advise_function advis
   adviser.store(advise, base::release);
   static base::atomic<bool> installed{false};
   if (installed.exchange(true, base::acq_rel)) return;
-  // The unwinder allocates the first time it is used; not in a handler, then.
+  // The unwinder allocates on its first use. That must not happen in a handler, so it is used once here.
   frames warm_up{};
   _Unwind_Backtrace(frames::visit, &warm_up);
   install(SIGSEGV, previous_segv);

@@ -14,13 +14,14 @@
 namespace weft::inline v1::context {
 namespace {
 
-// All live regions of all pools. Writers take the lock; find() only counts itself in and walks.
+// All live regions of all pools. Writers take the lock. find() takes no lock: it counts itself as a walker and walks
+// the list.
 constinit base::lock listing;
 constinit base::atomic<region*> listed{nullptr};
 constinit base::atomic<std::size_t> walkers{0};
 
-// 32 starting points over half a page. Neighbours differ by more than a line, because the lines next to each other are those
-// that one flow uses.
+// There are 32 starting points over half a page. Those of neighbours differ by more than a line, because a flow uses
+// lines that lie next to each other.
 std::uint16_t colour_of(std::size_t slot) noexcept {
   constexpr std::size_t colours = 2048 / base::cache_line;
   return static_cast<std::uint16_t>(slot * 13 % colours * base::cache_line);
@@ -51,7 +52,8 @@ region* region::create(std::size_t capacity, std::size_t stack_size, guard_keepe
 bool region::map_again() noexcept {
   void* at = memory().map(capacity_ * stride_);
   if (at == nullptr) return false;
-  // A fiber touches one page; a huge page per eight fibers would be 512 times that. Advice only: no harm if refused.
+  // A fiber touches one page; a huge page for eight fibers would be 512 times that. This is only advice, and a refusal
+  // does no harm.
   memory().advise(at, capacity_ * stride_, MADV_NOHUGEPAGE);
   used_ = 0;
   // Pairs with the acquire in find(): a handler that sees the address sees the rest of the region.
@@ -104,12 +106,12 @@ void region::put_clean(stack* s) noexcept {
 }
 
 bool region::retire() noexcept {
-  // Refused with ENOMEM when it lies amid merged mappings and there is no mapping left to split them.
+  // The system refuses with ENOMEM if the region lies amid merged mappings and no mapping is left to split them.
   if (!unmap_slots()) return false;
   used_ = 0;
   clean_ = nullptr;
   clean_count_ = 0;
-  // A million records are 64 MB. Whoever still looks at one (I6) sees zeros.
+  // A million records are 64 MB. A reader that still looks at one (context.I6) sees zeros.
   auto* first_page = reinterpret_cast<std::byte*>(round_to_pages(reinterpret_cast<std::uintptr_t>(this + 1)));
   auto* end = reinterpret_cast<std::byte*>(this) + records_bytes_;
   if (first_page < end) memory().advise(first_page, static_cast<std::size_t>(end - first_page), MADV_DONTNEED);
@@ -124,7 +126,7 @@ void region::give_back_pages(std::size_t count) noexcept {
       ++i;
       continue;
     }
-    // One call for the whole run: guards in between survive it (I5).
+    // One call for the whole run of stacks; the guards in between survive it (context.I5).
     std::byte* from = records()[first].base;
     std::byte* to = records()[i - 1].base + stack_size_;
     memory().advise(from, static_cast<std::size_t>(to - from), MADV_DONTNEED);
@@ -144,8 +146,8 @@ void region::unlist() noexcept {
     while (link->load(base::relaxed) != this) link = &link->load(base::relaxed)->listed_next_;
     link->store(listed_next_.load(base::relaxed), base::seq_cst);
   }
-  // Mirror of find(): either it counted itself in before our store and we see it here, or it no longer finds us. A handler
-  // that is about to abort never leaves, and then it does not matter.
+  // Mirror of find(): either find() counted itself as a walker before our store, and we see it here, or it does not
+  // find us any more. A handler that is about to abort never leaves, but then this thread does not matter either.
   while (walkers.load(base::seq_cst) != 0) ::sched_yield();
 }
 

@@ -1,10 +1,10 @@
 // A region: one large reservation cut into slots of one size class, and the records of its stacks.
 //
-//   records (their own mapping):  | region | stack 0 | stack 1 | …          stays until the pool ends (I6)
+//   records (their own mapping):  | region | stack 0 | stack 1 | …          stays until the pool ends (context.I6)
 //   slots:                        | guard | stack 0 | guard | stack 1 | …   may be unmapped by trim and mapped again
 //
-// A shelf (shelf.hpp) owns regions and locks them. Only find() is for others: a signal handler walks the list of all live
-// regions without a lock.
+// A shelf (shelf.hpp) owns regions and locks them. Only find() is for others: a signal handler walks the list of all
+// live regions without a lock.
 #pragma once
 
 #include <cstddef>
@@ -16,8 +16,8 @@
 
 namespace weft::inline v1::context {
 
-// The distance between two slots: guard and stack, and one page more if that makes the number of pages odd. With a power of two
-// the uppermost pages of all stacks, the ones in use, would fall into two of the TLB's 128 sets.
+// The distance between two slots: guard and stack, and one page more if the number of pages would be even. With a power
+// of two the uppermost pages of all stacks, which are the ones in use, would fall into two of the TLB's 128 sets.
 [[nodiscard]] inline std::size_t slot_stride(std::size_t guard_size, std::size_t stack_size) noexcept {
   const std::size_t both = guard_size + stack_size;
   return both / page_size() % 2 == 0 ? both + page_size() : both;
@@ -25,20 +25,23 @@ namespace weft::inline v1::context {
 
 class alignas(base::cache_line) region {
  public:
-  // nullptr when the system refuses; then nothing is left behind. Slots are mapped and listed.
+  // Creates a region with its slots mapped and listed. Returns nullptr, and leaves nothing behind, if the system
+  // refuses.
   [[nodiscard]] static region* create(std::size_t capacity, std::size_t stack_size, guard_keeper& guards) noexcept;
-  // Unlists and unmaps everything, this included. Waits for a signal handler that walks the list.
+  // Removes the region from the list and unmaps everything, this object included. Waits for a signal handler that walks
+  // the list.
   static void destroy(region* r) noexcept;
 
-  // A clean stack, one that was used before if possible; nullptr when there is none. Needs is_mapped().
+  // Returns a clean stack, one that was used before if possible; nullptr if there is none. Needs is_mapped().
   [[nodiscard]] stack* take() noexcept;
   void put_clean(stack* s) noexcept;
-  // Unmaps the slots and empties the records; nothing may be out or warm. False if the system refused: nothing changed.
+  // Unmaps the slots and empties the records. No stack may be handed out or warm. Returns false, with nothing changed,
+  // if the system refused.
   [[nodiscard]] bool retire() noexcept;
-  // After retire. False when the system refuses.
+  // Maps the slots again after retire(). Returns false if the system refuses.
   [[nodiscard]] bool map_again() noexcept;
-  // Gives back the pages of all stacks marked `trimmed` among the first `count`. Where the system refuses (locked memory) they
-  // are clean all the same: their contents are nobody's, and asking again would not help.
+  // Gives back the pages of all stacks marked `trimmed` among the first `count`. Where the system refuses (locked
+  // memory) they count as clean all the same: nobody needs their contents, and asking again would not help.
   void give_back_pages(std::size_t count) noexcept;
   [[nodiscard]] stack& record(std::size_t i) noexcept { return records()[i]; }
 
@@ -49,19 +52,20 @@ class alignas(base::cache_line) region {
   [[nodiscard]] std::size_t clean_count() const noexcept { return clean_count_; }
   [[nodiscard]] std::size_t used() const noexcept { return used_; }
 
-  // The shelf's. I4: out + warm + clean_count() + victim_count == used().
+  // These three belong to the shelf. context.I4: out + warm + clean_count() + victim_count == used().
   std::size_t out = 0;
   std::size_t warm = 0;
   region* younger = nullptr;
 
-  // During trim.
-  std::size_t quota = 0;  // of warm stacks that stay
-  std::size_t victim_count = 0;  // marked `trimmed`, all among the first used_before
+  // Used during trim.
+  std::size_t quota = 0;  // how many warm stacks stay
+  std::size_t victim_count = 0;  // stacks marked `trimmed`, all among the first used_before
   std::size_t used_before = 0;
   region* trim_next = nullptr;
   bool retiring = false;
 
-  // Async-signal-safe. The stack whose slot holds `address`, or nullptr; in_guard: it lies in the guard below that stack.
+  // Finds the stack whose slot holds `address`, or nullptr. `in_guard` means that the address lies in the guard below
+  // that stack. Async-signal-safe.
   struct found {
     const stack* which;
     bool in_guard;

@@ -12,14 +12,16 @@
 namespace weft::inline v1::context {
 namespace {
 
-// Regions double from a size that a small program does not notice to one where their number stays small at a million stacks. The
-// first one of large stacks has a single slot: mostly one task wants such a stack, and address space may be limited (RLIMIT_AS).
+// Regions double in size, from one that a small program does not notice to one where their number stays small at a
+// million stacks. The first region of large stacks has a single slot: usually only one task wants such a stack, and
+// address space may be limited (RLIMIT_AS).
 constexpr std::size_t first_capacity = 64;
 constexpr std::size_t large_stack = std::size_t{1} << 20;
 constexpr std::size_t largest_capacity = 4096;
 constexpr std::size_t largest_region = std::size_t{1} << 30;
 
-// The page on which every flow starts, of many in one call: a fault each costs more. What is refused comes by faults.
+// Populates the page on which every flow starts, for many stacks in one call, because a fault for each costs more. If
+// the kernel refuses, the pages come by faults.
 void populate_tops(stack* chain) noexcept {
   if (chain == nullptr || chain->next == nullptr) return;
   constexpr std::size_t most = 64;
@@ -72,7 +74,7 @@ shelf::taken shelf::take(std::size_t count) noexcept {
     }
     many = youngest_ != oldest_;
   }
-  // Outside the lock: these are system calls, and the stacks belong to us already.
+  // Outside of the lock, because these are system calls, and the stacks belong to us already.
   guards_->protect_ahead(raw);
   stack** const first_protected = tail;
   bool refused = false;
@@ -126,7 +128,7 @@ region* shelf::grow() noexcept {
   if (youngest_ != nullptr) capacity = youngest_->capacity() * 2;
   capacity = std::clamp(std::min(capacity, largest_region / stride), std::size_t{1}, largest_capacity);
   region* r = nullptr;
-  // A process with little address space left (RLIMIT_AS) may still have room for a smaller one.
+  // A process with little address space left (RLIMIT_AS) may still have space for a smaller region.
   for (; capacity != 0 && r == nullptr; capacity /= 2) r = region::create(capacity, stack_size_, *guards_);
   if (r == nullptr) return nullptr;
   (youngest_ == nullptr ? oldest_ : youngest_->younger) = r;
@@ -135,8 +137,8 @@ region* shelf::grow() noexcept {
   return r;
 }
 
-// The system calls of trim run without the lock, each region in its turn. Meanwhile its victims are nowhere else (I4), and a
-// region that retires has no room for take().
+// The system calls of trim run without the lock, one region after the other. Meanwhile its victims are in no other
+// place (context.I4), and a region that retires has no room for take().
 std::size_t shelf::trim(std::size_t keep) noexcept {
   std::size_t trimmed = 0;
   for (region* r = choose_victims(keep); r != nullptr;) {
@@ -149,7 +151,7 @@ std::size_t shelf::trim(std::size_t keep) noexcept {
       first_open_ = oldest_;
       trimmed += victims;
     } else {
-      r->give_back_pages(r->used_before);  // used() itself may be growing
+      r->give_back_pages(r->used_before);  // used() itself may grow meanwhile
       put_back(r);
       trimmed += victims;
     }
@@ -158,8 +160,8 @@ std::size_t shelf::trim(std::size_t keep) noexcept {
   return trimmed;
 }
 
-// The oldest regions keep their warm stacks, whoever was freed last: so the younger ones become empty and go altogether, with
-// their records and page tables.
+// The oldest regions keep their warm stacks, whichever stack was freed last. So the younger regions become empty and
+// are given back as a whole, with their records and page tables.
 region* shelf::choose_victims(std::size_t keep) noexcept {
   base::lock_guard hold(lock_);
   if (warm_count() <= keep) return nullptr;
@@ -214,14 +216,14 @@ void shelf::verify() const noexcept {
   base::lock_guard hold(lock_);
   std::size_t warm = 0;
   for (region* r = oldest_; r != nullptr; r = r->younger) {
-    if (r->retiring) continue;  // trim has it
+    if (r->retiring) continue;  // trim owns it
     base::require(r->out + r->warm + r->clean_count() + r->victim_count == r->used(),
-                  "I4: a stack is in exactly one place");
+                  "context.I4: a stack is in exactly one place");
     warm += r->warm;
   }
-  base::require(warm == warm_count(), "I4: the warm stacks are those of the regions");
+  base::require(warm == warm_count(), "context.I4: the warm stacks are those of the regions");
   for (stack* s = warm_; s != nullptr; s = s->next) --warm;
-  base::require(warm == 0, "I4: the warm chain is as long as it is counted");
+  base::require(warm == 0, "context.I4: the warm chain is as long as it is counted");
 }
 
 }  // namespace weft::inline v1::context

@@ -1,4 +1,5 @@
-// A shelf holds all stacks of one size class: the warm ones in a chain, the regions with the clean and unused ones.
+// A shelf holds all stacks of one size class: the warm ones in a chain, and the regions with the clean and the unused
+// ones.
 #pragma once
 
 #include <cstddef>
@@ -22,12 +23,12 @@ class alignas(base::cache_line) shelf {
     stack* chain;
     std::size_t count;
   };
-  // Warm ones first, newest first, then clean ones, then never used ones; as many of `count` as can be had.
+  // Takes as many of `count` stacks as possible: warm ones first, the newest first, then clean ones, then unused ones.
   [[nodiscard]] taken take(std::size_t count) noexcept;
-  // The chain's last becomes the first to be taken. Its canaries were checked.
+  // The last stack of the chain becomes the first to be taken. The caller has checked the canaries.
   void put_warm(stack* first, stack* last, std::size_t count) noexcept;
 
-  // Leaves at most `keep` warm stacks; returns how many lost their pages. One caller at a time.
+  // Leaves at most `keep` warm stacks, and returns how many lost their pages. Only one caller at a time.
   std::size_t trim(std::size_t keep) noexcept;
 
   [[nodiscard]] std::size_t warm_count() const noexcept { return warm_count_.load(base::relaxed); }

@@ -10,8 +10,8 @@
 namespace weft::inline v1::context {
 namespace {
 
-// The handler needs little, the unwinder and dladdr under it more, a sanitizer's report most. The kernel's own frame can be
-// several KiB with AVX-512: AT_MINSIGSTKSZ.
+// The handler needs little stack, the unwinder and dladdr under it more, and a sanitizer's report most. The kernel's
+// own frame can take several KiB with AVX-512 (AT_MINSIGSTKSZ).
 std::size_t usable_size() noexcept {
   return round_to_pages(std::max<std::size_t>(64 << 10, ::getauxval(AT_MINSIGSTKSZ) + (32 << 10)));
 }
@@ -22,7 +22,7 @@ alternate_signal_stack::alternate_signal_stack() noexcept {
   const std::size_t size = usable_size();
   auto* at = static_cast<char*>(memory().map(page_size() + size));
   if (at == nullptr) return;
-  memory().protect(at, page_size(), PROT_NONE);  // nicer to have; not worth failing for
+  memory().protect(at, page_size(), PROT_NONE);  // an extra guard; no reason to fail if it is refused
   stack_t ours{};
   ours.ss_sp = at + page_size();
   ours.ss_size = size;

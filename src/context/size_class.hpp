@@ -1,4 +1,5 @@
-// Which sizes stacks come in: 16 KiB, 24, 32, 48, 64, … 1 GiB, so that a request wastes at most a third and reuse works.
+// The sizes of stacks: 16 KiB, 24, 32, 48, 64, … 1 GiB. A request wastes at most a third, and stacks of one class can
+// be reused.
 #pragma once
 
 #include <bit>
@@ -15,7 +16,7 @@ inline constexpr std::size_t class_count = 2 * (std::bit_width(largest_stack) - 
   return index % 2 == 0 ? power : power + power / 2;
 }
 
-// The smallest class that holds `size`; size is within the limits.
+// The smallest class that holds `size`, which is within the limits.
 [[nodiscard]] constexpr std::size_t class_of(std::size_t size) noexcept {
   if (size <= smallest_stack) return 0;
   const auto width = static_cast<std::size_t>(std::bit_width(size - 1));  // 2^(width-1) < size <= 2^width

@@ -8,7 +8,7 @@ namespace weft::inline v1::context {
 
 bool stack_cache::refill() noexcept {
   for (stack* s = pool_.acquire_batch(pool_.is_limited() ? 1 : batch); s != nullptr; s = s->next) held_[count_++] = s;
-  std::reverse(held_, held_ + count_);  // the chain begins with the warmest, take() with the last
+  std::reverse(held_, held_ + count_);  // the chain begins with the warmest; take() takes the last
   return count_ != 0;
 }
 

@@ -48,8 +48,8 @@ stack_pool::~stack_pool() {
 shelf& stack_pool::shelf_of(std::size_t size) const noexcept { return shelves_[class_of(size)]; }
 
 stack_pool::attempt stack_pool::take(shelf& from, std::size_t count) noexcept {
-  // Counted before they are had, so that max_stacks holds at every moment.
-  // Acquire. Mirrors: the release in release_batch(): whoever counts a stack as returned finds it on its shelf.
+  // They are counted before they are taken, so that max_stacks holds at every moment.
+  // acquire pairs with the release in release_batch(): whoever counts a stack as returned finds it on its shelf.
   const std::size_t before = in_use_.fetch_add(count, base::acquire);
   const std::size_t allowed = before >= max_stacks_ ? 0 : std::min(count, max_stacks_ - before);
   const shelf::taken got = allowed == 0 ? shelf::taken{nullptr, 0} : from.take(allowed);
@@ -85,7 +85,7 @@ void stack_pool::release_batch(stack* chain) noexcept {
     }
     stack* following = last->next;
     shelf_of(chain->size).put_warm(chain, last, count);
-    in_use_.fetch_sub(count, base::release);  // after it is on its shelf. Mirrors: the acquire in take().
+    in_use_.fetch_sub(count, base::release);  // after it is on its shelf; pairs with the acquire in take()
     chain = following;
   }
 }
@@ -100,7 +100,7 @@ std::size_t stack_pool::trim() noexcept {
   if (!trimming_.try_acquire()) return 0;
   std::size_t left = cache_bytes_;
   std::size_t trimmed = 0;
-  // The default class first: it is the one that will be wanted again.
+  // The default class comes first, because its stacks will be wanted again.
   const std::size_t favourite = class_of(default_size_);
   for (std::size_t i = 0; i < class_count; ++i) {
     shelf& s = shelves_[i == 0 ? favourite : i <= favourite ? i - 1 : i];

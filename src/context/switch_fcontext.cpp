@@ -1,4 +1,4 @@
-// The same seam on Boost.Context, for other architectures and for comparison (-DWEFT_BOOST_SWITCH=1).
+// The same functions on top of Boost.Context, for other architectures and for comparison (-DWEFT_BOOST_SWITCH=1).
 #include "context/switch.hpp"
 
 #if defined(WEFT_BOOST_SWITCH)
@@ -11,8 +11,8 @@ namespace {
 
 namespace fcontext = boost::context::detail;
 
-// fcontext tells the one jumped *to* where its predecessor stopped; our callers want it in a place of their own. So the
-// message names that place, and whoever arrives fills it in.
+// fcontext tells the flow that is jumped *to* where its predecessor stopped, but our callers want that in a place of
+// their own. So the message names that place, and the flow that arrives fills it in.
 struct message {
   void** from_sp;
   void* content;
@@ -24,11 +24,11 @@ void* receive(fcontext::transfer_t t) noexcept {
   return m.content;
 }
 
-// First entered by prepare(), only to learn the entry function; entered for good by the first jump.
+// prepare() enters it once, only to pass the entry function. The first jump enters it for good.
 __attribute__((no_sanitize("address", "thread"))) void start(fcontext::transfer_t t) {
   const auto e = *static_cast<entry*>(t.data);
   void* first_arg = receive(fcontext::jump_fcontext(t.fctx, nullptr));
-  reset_control_words();  // make_fcontext took those of whoever called prepare()
+  reset_control_words();  // make_fcontext took those of the caller of prepare()
   e(first_arg);
   std::abort();
 }
@@ -41,7 +41,7 @@ void* jump(void** from_sp, void* to_sp, void* arg) noexcept {
 }
 
 void* prepare(void* stack_top, entry e) noexcept {
-  // The size is only a hint of where the stack ends; fcontext never looks at it.
+  // The size is only a hint of where the stack ends; fcontext does not look at it.
   void* fresh = fcontext::make_fcontext(stack_top, 4096, start);
   return fcontext::jump_fcontext(fresh, &e).fctx;
 }

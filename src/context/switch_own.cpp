@@ -7,7 +7,7 @@
 
 #include "base/check.hpp"
 
-extern "C" void weft_v1_context_start() noexcept;  // switch_<arch>.S; reached by jump's return, never called
+extern "C" void weft_v1_context_start() noexcept;  // in switch_<arch>.S; jump returns to it, nobody calls it
 
 namespace weft::inline v1::context {
 namespace {
@@ -19,11 +19,12 @@ struct saved {
   std::uint16_t x87;
   std::uint16_t unused;
   std::uintptr_t r15, r14, r13, r12, rbx, frame, pc;
-  std::uintptr_t end[2];  // where a caller's return address and frame would be: 0 for walkers that look there
+  std::uintptr_t end[2];  // where a caller's return address and frame would be; 0 for walkers
 
   void start_with(entry e) noexcept { rbx = reinterpret_cast<std::uintptr_t>(e); }
 };
-// What the System V ABI and a new thread start with: all exceptions masked, round to nearest, x87 extended precision.
+// The values that the System V ABI prescribes and a new thread starts with: all exceptions masked, round to nearest,
+// x87 extended precision.
 constexpr std::uint32_t default_mxcsr = 0x1f80;
 constexpr std::uint16_t default_x87 = 0x037f;
 void default_control_words(saved& s) noexcept {
@@ -69,7 +70,7 @@ void reset_control_words() noexcept {
   std::uint32_t mxcsr;
   std::uint16_t x87;
   asm volatile("stmxcsr %0\n\tfnstcw %1" : "=m"(mxcsr), "=m"(x87));
-  // The lower six bits are sticky exception flags, of no consequence: loading is what costs.
+  // The lower six bits are sticky exception flags, which do not matter. Only the load is expensive.
   if ((mxcsr & ~0x3fu) != default_mxcsr) asm volatile("ldmxcsr %0" ::"m"(default_mxcsr));
   if (x87 != default_x87) asm volatile("fldcw %0" ::"m"(default_x87));
 }

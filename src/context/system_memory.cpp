@@ -13,7 +13,7 @@
 namespace weft::inline v1::context {
 namespace {
 
-// Callers are often in the middle of a user's system call wrapper: errno stays as it was.
+// Callers are often in the middle of a user's system call wrapper, so errno stays as it was.
 template <class Call>
 int errno_of(Call call) noexcept {
   const int before = errno;
@@ -37,7 +37,7 @@ int advise(void* begin, std::size_t size, int advice) noexcept {
   return errno_of([=] { return ::madvise(begin, size, advice); });
 }
 
-// process_madvise on ourselves, by a number that stands for the calling process and needs no file descriptor.
+// Calls process_madvise for this process. The number stands for the calling process and needs no file descriptor.
 std::size_t advise_many(const memory_range* ranges, std::size_t count, int advice) noexcept {
   static_assert(sizeof(memory_range) == sizeof(iovec) && offsetof(memory_range, size) == offsetof(iovec, iov_len));
   constexpr int pidfd_self = -10000;

@@ -1,11 +1,11 @@
-// The few calls by which stacks reach the kernel, as a replaceable table: tests make the n-th call fail.
+// The few system calls for stacks, as a replaceable table: tests make the n-th call fail.
 #pragma once
 
 #include <cstddef>
 
 namespace weft::inline v1::context {
 
-// Not in the headers of Debian 12; the kernel has it since 6.13.
+// The headers of Debian 12 do not have it; the kernel has it since 6.13.
 inline constexpr int madv_guard_install = 102;
 
 struct memory_range {
@@ -14,19 +14,20 @@ struct memory_range {
 };
 
 struct system_memory {
-  void* (*map)(std::size_t size) noexcept;  // readable, writable, private, not reserved against; nullptr when refused
-  int (*unmap)(void* begin, std::size_t size) noexcept;  // this, advise and protect: 0, or an errno value
+  void* (*map)(std::size_t size) noexcept;  // readable, writable, private, MAP_NORESERVE; nullptr if refused
+  int (*unmap)(void* begin, std::size_t size) noexcept;  // as advise and protect: returns 0 or an errno value
   int (*advise)(void* begin, std::size_t size, int advice) noexcept;
-  // Advice for several ranges in one call; how many of them, from the first, were done. 0 where the kernel cannot (before 6.14).
+  // Gives advice for several ranges in one call. Returns how many of them, counted from the first, were done; 0 if the
+  // kernel cannot do it (before 6.14).
   std::size_t (*advise_many)(const memory_range* ranges, std::size_t count, int advice) noexcept;
   int (*protect)(void* begin, std::size_t size, int protection) noexcept;
 };
 
-// The table in use; the real one unless a test replaced it.
+// The table in use: the real one, unless a test replaced it.
 [[nodiscard]] const system_memory& memory() noexcept;
 [[nodiscard]] const system_memory& real_memory() noexcept;
 
-// Replaces the table for the whole process while it lives. Not while another thread uses a pool.
+// Replaces the table for the whole process while this object lives. Must not be used while another thread uses a pool.
 class replace_system_memory {
  public:
   explicit replace_system_memory(const system_memory& with) noexcept;

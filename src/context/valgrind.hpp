@@ -1,5 +1,5 @@
-// Tells valgrind where stacks are, so that it does not take a switch for a huge allocation. Once per stack and mapping;
-// nothing where valgrind's header is not installed.
+// Tells valgrind where stacks are, so that it does not take a switch for a huge allocation. Called once for each stack
+// and mapping. Does nothing where valgrind's header is not installed.
 #pragma once
 
 #include "context/stack.hpp"

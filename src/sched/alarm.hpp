@@ -1,7 +1,8 @@
-// Something that a timer calls instead of waking it, on whichever worker fires the timer.
+// An alarm: a timer calls its function instead of waking a task. Whichever worker fires the timer makes the call.
 //
-// L1. It rings at most once for each set(); clear() says whether it still could be prevented, under the timers' lock. Whoever
-//     owns an alarm that could not keeps it until ring() has returned.                 test scope/deadline_*
+// sched.A1. An alarm rings at most once for each set(). clear() returns whether it could still prevent that; the
+//     timers' lock decides. If it could not, the owner keeps the alarm alive until ring() has returned.
+//     model/group_deadline_*, test scope/deadline_*
 #pragma once
 
 #include <cstddef>
@@ -16,10 +17,13 @@ class alarm : public task::parkable {
  public:
   alarm() noexcept : parkable(kind::alarm, task::phase::active, 0) {}
 
-  // Outside of any task, without any lock. Must not block.
+  // Called outside of any task and without any lock held. It must not block.
   virtual void ring() noexcept = 0;
+  // The timers in which the alarm is set come to their end: it does not ring. When this returns, the owner does not use
+  // those timers any more. Called without any lock held.
+  virtual void timers_end() noexcept {}
 
-  alignas(std::max_align_t) std::byte timer_room[base::cache_line];  // for the timer_source that it is set in
+  alignas(std::max_align_t) std::byte timer_room[base::cache_line];  // for the timer_source in which the alarm is set
 
  protected:
   ~alarm() = default;

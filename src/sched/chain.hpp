@@ -1,4 +1,4 @@
-// A private FIFO of tasks linked through their `next`: how batches travel between queues.
+// A private FIFO of tasks that are linked through their `next`. Batches of tasks travel between queues in chains.
 #pragma once
 
 #include <cstddef>

@@ -8,7 +8,7 @@ namespace weft::inline v1::sched {
 namespace {
 
 constexpr base::time_ns look_every = 100'000'000;
-// Later than this, the monitor itself was kept from looking.
+// If a look comes later than this, the monitor itself was kept from looking.
 constexpr base::time_ns too_late = 3 * look_every;
 
 void tell_of_turns(const lane::load& io) noexcept {

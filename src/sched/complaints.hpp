@@ -1,5 +1,5 @@
-// What the monitor tells the user of, on stderr and once per runtime: that nobody gets on, why, and what to do about it. A program
-// that has run out of turns for blocking calls, or of workers, hangs, and nothing in it is wrong.
+// What the monitor reports to the user, on stderr and once per runtime: that no task gets on, why, and what to do about
+// it. A program that has run out of turns for blocking calls, or out of workers, hangs although nothing in it is wrong.
 #pragma once
 
 #include <cstdint>
@@ -11,12 +11,13 @@ namespace weft::inline v1::sched {
 
 class scheduler;
 
-// Somebody waits, and what they wait for has not moved: for how long.
+// Measures for how long somebody has waited while nothing moved.
 class standstill {
  public:
-  static constexpr base::time_ns patience = 1'000'000'000;  // what is queued for less is no complaint
+  static constexpr base::time_ns patience = 1'000'000'000;  // a shorter wait is no reason for a complaint
 
-  // One look. `progress` grows while things move. True, and only once: it has lasted.
+  // Takes one look. `progress` grows while things move. Returns true once: when the standstill has lasted for
+  // `patience`.
   [[nodiscard]] bool has_lasted(bool somebody_waits, std::uint64_t progress, base::time_ns now) noexcept {
     if (told_) return false;
     if (!somebody_waits || progress != progress_ || since_ == 0) {
@@ -26,7 +27,7 @@ class standstill {
     told_ = now - since_ >= patience;
     return told_;
   }
-  // The process was stopped: who has not moved had no chance to.
+  // The process was stopped, so nobody had a chance to move. The measurement starts anew.
   void forget() noexcept { since_ = 0; }
 
  private:
@@ -37,11 +38,11 @@ class standstill {
 
 class complaints {
  public:
-  // Now and then, after a sample was taken.
+  // The monitor calls this after every sample. It looks more closely only now and then.
   void look(scheduler& s, const pool_sample& sample, base::time_ns now) noexcept;
 
  private:
-  standstill turns_;  // of blocking()
+  standstill turns_;  // turns for blocking()
   standstill workers_;
   base::time_ns looked_at_ = 0;
 };

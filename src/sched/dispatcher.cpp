@@ -27,11 +27,16 @@ namespace sched {
 
 lane* scheduler::lane_of(const dispatcher& d) noexcept { return d.what_ == dispatcher::kind::io ? &io_ : d.lane_; }
 
+dispatcher scheduler::lookups() noexcept {
+  lookups_.add_reference();  // the scheduler keeps the first one, so the lane is never freed by itself
+  return dispatcher(dispatcher::kind::own, &lookups_);
+}
+
 void scheduler::assign(record& t, const dispatcher& d) noexcept {
   if (d.what_ == dispatcher::kind::unconfined) t.extras |= task::starts_at_once;
-  t.dispatcher = lane_of(d);
-  if (t.dispatcher == nullptr) return;
-  t.dispatcher->add_reference();
+  t.dispatcher() = lane_of(d);
+  if (t.dispatcher() == nullptr) return;
+  t.dispatcher()->add_reference();
   t.extras |= task::on_lane;
 }
 

@@ -1,9 +1,13 @@
-// When the pool grows: a decision from one sample of it, explained by counters (LS-E1). No threads here; monitor.cpp samples and
-// carries out.
+// When the pool grows: a decision from one sample of it, explained by counters (LS-E1). There are no threads here.
+// monitor.cpp takes the samples and carries the decision out.
 //
-// E1. It grows only while work waits, nobody is idle, and somebody does not get on: stuck in a task, or blocked.
-// E2. Workers that use a processor: by half of them, to twice the pool's size at most. One that is blocked (its thread sleeps in the
-//     kernel, or its task said so) does not count as using one and is replaced, up to the hard limit.
+// sched.E1. The pool grows only while work waits, no worker is idle, and some worker does not get on because it is
+//     stuck in a task or blocked.
+//     test sched/every_refusal_has_its_reason
+// sched.E2. The workers that use a processor grow by half of their number, to twice the pool's size at most. A worker
+//     is blocked if its thread sleeps in the kernel or its task said that it may block. A blocked worker does not count
+//     as using a processor and is replaced, up to the hard limit.
+//     test sched/elasticity_*
 #pragma once
 
 #include <cstddef>
@@ -16,19 +20,20 @@ namespace weft::inline v1::sched {
 struct pool_sample {
   std::size_t workers = 0;  // alive
   std::size_t idle = 0;  // asleep or searching
-  std::size_t stuck = 0;  // no heartbeat for the threshold, on a processor
-  std::size_t blocked = 0;  // in the kernel, or by their task's word
+  std::size_t stuck = 0;  // on a processor, in the same task for longer than the threshold
+  std::size_t blocked = 0;  // asleep in the kernel, or in a task that has said that it may block
   bool work_waits = false;
-  std::int64_t pressure = 0;  // queued tasks; read while they move, so it may be below zero for a moment
+  // The number of queued tasks; they move while they are counted, so it may be below zero for a moment.
+  std::int64_t pressure = 0;
 };
 
 struct elasticity_counters {
   counter samples;
-  counter positive, negative;  // pressure
+  counter positive, negative;  // samples by the sign of the pressure
   counter longest_negative_streak;
-  counter no_work, nonpositive, idle_capacity, not_stuck, at_limit;  // why it did not grow
-  counter passes;  // of the gate: it should grow
-  counter grown;  // workers
+  counter no_work, nonpositive, idle_capacity, not_stuck, at_limit;  // why the pool did not grow
+  counter passes;  // decisions to grow
+  counter grown;  // workers that were added
   counter failed;  // threads that could not be started
   counter retired;
 };
@@ -37,9 +42,9 @@ class elasticity {
  public:
   elasticity(std::size_t base, std::size_t limit) noexcept : base_(base), limit_(limit) {}
 
-  // How many workers to add.
+  // Returns how many workers to add.
   [[nodiscard]] std::size_t decide(const pool_sample& s) noexcept;
-  // Whether one that sleeps may leave.
+  // Whether a sleeping worker may leave.
   [[nodiscard]] bool has_too_many(std::size_t workers, std::size_t blocked) const noexcept {
     return workers > base_ + blocked;
   }

@@ -12,10 +12,12 @@
 #include <thread>
 #include <vector>
 
+#include <weft/runtime.hpp>
+
 namespace weft::inline v1::sched {
 namespace {
 
-// A mask as large as the kernel wants it: more than 1024 CPUs exist.
+// The mask grows until it is as large as the kernel wants it, because machines with more than 1024 CPUs exist.
 std::size_t cpus_in_affinity_mask() {
   for (std::size_t cpus = 1024; cpus <= 1 << 20; cpus *= 2) {
     std::vector<unsigned long> mask(cpus / (8 * sizeof(unsigned long)));
@@ -33,7 +35,7 @@ std::string first_line(const std::string& path) {
   return line;
 }
 
-// cgroup v2: the tightest limit on the way from our group to the root. v1: the cpu controller's two files.
+// cgroup v2: the tightest limit on the way from our group to the root. cgroup v1: the two files of the cpu controller.
 std::size_t cpus_in_cgroup() {
   std::size_t tightest = 0;
   const auto take = [&](std::size_t cpus) {
@@ -87,12 +89,29 @@ worker_choice choose_workers() {
   return chosen;
 }
 
+io_backend io_from_environment() {
+  const char* text = std::getenv("WEFT_IO");
+  if (text == nullptr || *text == '\0' || std::strcmp(text, "auto") == 0) return io_backend::automatic;
+  if (std::strcmp(text, "epoll") == 0) return io_backend::epoll;
+  if (std::strcmp(text, "uring") == 0) return io_backend::uring;
+  std::fprintf(stderr, "weft: WEFT_IO=%s is none of auto, epoll and uring; taken as auto\n", text);
+  return io_backend::automatic;
+}
+
 bool flag_from_environment(const char* variable) {
   const char* text = std::getenv(variable);
   if (text == nullptr || std::strcmp(text, "0") == 0) return false;
   if (std::strcmp(text, "1") == 0) return true;
   std::fprintf(stderr, "weft: %s=%s is neither 0 nor 1; taken as 0\n", variable, text);
   return false;
+}
+
+bool aborts_on_deadlock() {
+  const char* text = std::getenv("WEFT_DEADLOCK_ABORT");
+  if (text == nullptr || std::strcmp(text, "1") == 0) return true;
+  if (std::strcmp(text, "0") == 0) return false;
+  std::fprintf(stderr, "weft: WEFT_DEADLOCK_ABORT=%s is neither 0 nor 1; taken as 1\n", text);
+  return true;
 }
 
 }  // namespace weft::inline v1::sched

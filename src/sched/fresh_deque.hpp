@@ -1,17 +1,21 @@
-// The run queue of tasks that have never run and have no place in the ring: newest first for the owner, oldest first for thieves
-// (Chase and Lev, bounded).
+// The run queue of tasks that have never run and have no place in the ring. The owner takes the newest first, thieves
+// take the oldest first. It is a bounded deque after Chase and Lev.
 //
 // A fork tree thus goes depth-first on its worker and its memory stays small, while a thief takes the oldest, which is
 // the largest subtree (docs/decisions/0004-two-local-queues.md has the figures).
 //
-// D1. A task pushed is popped or stolen exactly once.                       model/fresh_deque, test sched/fresh_deque_*
-// D2. The owner and a thief meet only at the last task; the CAS on top_ decides.
-// D3. A slot is overwritten only after top_ has passed it, and then a thief that read it loses its CAS.
-// D4. The owner takes a run of the newest as it takes one: bottom_ goes back over all of them, and only the task at top_ can be a
-//     thief's as well.                                                     model/fresh_deque, test sched/fresh_deque_*
+// sched.D1. A task pushed is popped or stolen exactly once.
+//     model/fresh_deque, test sched/fresh_deque_*
+// sched.D2. The owner and a thief meet only at the last task; the CAS on top_ decides.
+//     model/fresh_last_task_*
+// sched.D3. A slot is overwritten only after top_ has passed it. A thief that has read it by then loses its CAS.
+//     model/fresh_*wrap_*
+// sched.D4. The owner takes a run of the newest tasks as it takes one: bottom_ goes back over all of them, and only the
+//     task at top_ can also be claimed by a thief.
+//     model/fresh_deque, test sched/fresh_deque_*
 //
-// Rejected: taking half in one claim as in ring.hpp. The owner pops without a CAS while more than one is left, so a thief
-// that claims several at once could claim what the owner has just popped.
+// Rejected: taking half in one claim as in ring.hpp. The owner pops without a CAS while more than one task is left, so
+// a thief that claims several at once could claim what the owner has just popped.
 #pragma once
 
 #include <algorithm>
@@ -37,11 +41,12 @@ class fresh_deque {
   fresh_deque& operator=(const fresh_deque&) = delete;
 
   // --- owner only -------------------------------------------------------------------------------------------------
-  // Adds the newest, if there is room. `seemed_empty`: it was the only one then; false may be out of date.
+  // Adds the newest task, if there is room. `seemed_empty` says that the deque was empty before. It may be false
+  // although thieves have emptied the deque.
   [[nodiscard]] bool try_push(Task* t, bool& seemed_empty) noexcept {
     const std::int64_t bottom = bottom_.load(base::relaxed);
     if (bottom - top_seen_ >= static_cast<std::int64_t>(mask_ + 1)) [[unlikely]] {
-      // acquire pairs with the CAS of steal(): a slot it has read may be overwritten (D3).
+      // acquire pairs with the CAS of steal(): a slot that a thief has read may be overwritten (sched.D3).
       top_seen_ = top_.load(base::order<"fresh.push.top">(base::acquire));
       if (bottom - top_seen_ >= static_cast<std::int64_t>(mask_ + 1)) return false;
     }
@@ -51,7 +56,7 @@ class fresh_deque {
     bottom_.store(bottom + 1, base::order<"fresh.push.bottom">(base::release));
     return true;
   }
-  // Adds the newest. A full deque hands its older half to `overflow` first.
+  // Adds the newest task. A full deque hands its older half to `overflow` first.
   void push(Task* t, chain<Task>& overflow) noexcept {
     bool seemed_empty = false;
     while (!try_push(t, seemed_empty)) [[unlikely]]
@@ -59,26 +64,26 @@ class fresh_deque {
         if (Task* oldest = steal()) overflow.push_back(oldest);
   }
 
-  // top_ only grows.
+  // The answer stays right while the owner does nothing: top_ only grows, and only the owner moves bottom_.
   [[nodiscard]] bool is_surely_empty() const noexcept { return bottom_.load(base::relaxed) <= top_seen_; }
-  // The newest.
+  // Takes the newest task.
   [[nodiscard]] Task* pop() noexcept {
     const std::int64_t bottom = bottom_.load(base::relaxed) - 1;
     if (bottom < top_seen_) return nullptr;  // surely empty
-    // release as in push(): a thief that reads this store relies on it for the older slots. C++20 does not count a relaxed
-    // store by the same thread as part of push()'s release sequence. Found by model/fresh_deque.
+    // release as in try_push(): a thief that reads this store relies on it for the older slots. C++20 does not count a
+    // relaxed store by the same thread as part of the release sequence of try_push(). Found by model/fresh_deque.
     bottom_.store(bottom, base::order<"fresh.pop.bottom">(base::release));
-    // Our bottom_ is visible before we read top_; the mirror is in steal(). Either the thief sees that we took the slot,
-    // or we see that it took it. Guard: model/fresh_deque.
+    // Our bottom_ is visible before we read top_; the mirror is in steal(). Either the thief sees that we took the
+    // slot, or we see that it took it. Guard: model/fresh_deque.
     base::step<"fresh.pop.fence">([] { base::fence_seq_cst(); });
-    // acquire as in try_push(): it is what top_seen_ becomes.
+    // acquire as in try_push(), because top_seen_ becomes this value.
     std::int64_t top = top_seen_ = top_.load(base::order<"fresh.pop.top">(base::acquire));
     Task* t = nullptr;
     if (top <= bottom) {
       t = slots_[index(bottom)].load(base::relaxed);
       if (top < bottom) return t;
-      // The last one: D2. The task is our own push, and the fence above makes this a release for thieves. acquire, for the
-      // failure, as in try_push().
+      // This is the last task (sched.D2). The task is our own push, and the fence above makes the CAS a release for
+      // thieves. acquire for the failure, as in try_push().
       if (!base::check<"fresh.pop.last">(
               top_.compare_exchange_strong(top, top + 1, base::acquire, base::order<"fresh.pop.lost">(base::acquire))))
         t = nullptr;
@@ -88,7 +93,7 @@ class fresh_deque {
     return t;
   }
 
-  // Takes the newest tasks, `most` at most, and gives them to `take`, the oldest of them first. D4.
+  // Takes the newest tasks, at most `most`, and gives them to `take`, the oldest of them first (sched.D4).
   template <class Take>
   void pop_newest(std::size_t most, Take&& take) noexcept {
     const std::int64_t bottom = bottom_.load(base::relaxed);
@@ -99,12 +104,12 @@ class fresh_deque {
     base::step<"fresh.newest.fence">([] { base::fence_seq_cst(); });
     std::int64_t top = top_seen_ = top_.load(base::order<"fresh.newest.top">(base::acquire));  // acquire as in pop()
     if (top >= from) {
-      // Thieves have come as far as the tasks we want. At most one of them can still take one, the task at top_, and the CAS
-      // decides who has it; a thief that comes later sees our bottom_ and finds nothing.
+      // Thieves have come as far as the tasks that we want. At most one thief can still take a task, the one at top_,
+      // and the CAS decides who gets it. A thief that comes later sees our bottom_ and finds nothing.
       const bool ours =
           top == bottom || base::check<"fresh.newest.last">(top_.compare_exchange_strong(
                                top, bottom, base::acquire, base::order<"fresh.newest.lost">(base::acquire)));
-      from = top;  // the thief's CAS, if it came first, has moved it one further
+      from = top;  // if a thief's CAS came first, it has moved top_ one further
       top_seen_ = ours ? bottom : top;
       bottom_.store(top_seen_, base::relaxed);
     }
@@ -112,17 +117,18 @@ class fresh_deque {
   }
 
   // --- anybody ----------------------------------------------------------------------------------------------------
-  // The oldest, or nullptr when there is none or somebody else was faster.
+  // Takes the oldest task. Returns nullptr if there is none or if somebody else was faster.
   [[nodiscard]] Task* steal() noexcept {
     std::int64_t top = top_.load(base::relaxed);
-    // Mirror of the fence in pop(). It also makes the load above an acquire, which pairs with the CAS of other thieves, so
-    // that bottom_ is not read from before it.
+    // Mirror of the fence in pop(). The fence also makes the load above an acquire, which pairs with the CAS of other
+    // thieves, so that bottom_ is not read from before that CAS.
     base::step<"fresh.steal.fence">([] { base::fence_seq_cst(); });
-    // Pairs with the release in push(): the slot and its task are complete.
+    // Pairs with the release in try_push(): the slot and its task are complete.
     const std::int64_t bottom = bottom_.load(base::order<"fresh.steal.bottom">(base::acquire));
     if (top >= bottom) return nullptr;
     Task* t = slots_[index(top)].load(base::relaxed);
-    // release: our read of the slot comes before the owner overwrites it, pairs with the acquires of top_ in try_push() and pop().
+    // release: our read of the slot comes before the owner overwrites it. Pairs with the acquires of top_ in try_push()
+    // and pop().
     if (!top_.compare_exchange_strong(top, top + 1, base::order<"fresh.steal.cas">(base::seq_cst), base::relaxed))
       return nullptr;
     return t;
@@ -142,7 +148,8 @@ class fresh_deque {
 
   alignas(base::cache_line) base::atomic<std::int64_t> top_{0};
   alignas(base::cache_line) base::atomic<std::int64_t> bottom_{0};
-  std::int64_t top_seen_ = 0;  // the owner's: no further than top_, whose line is the thieves' as well
+  // What the owner has last seen of top_, which lies on a line that thieves write. It is never further than top_.
+  std::int64_t top_seen_ = 0;
   const std::size_t mask_;
   const std::unique_ptr<base::atomic<Task*>[]> slots_;
 };

@@ -1,7 +1,10 @@
-// Overflow and injection: an unbounded FIFO under a lock, entered in batches.
+// An unbounded FIFO under a lock, entered in batches: for overflow and for tasks that come from outside.
 //
-// G1. FIFO; a batch goes in and out under one lock.                          test sched/global_queue_*, model/global_queue
-// G2. `size_` may be read without the lock; zero means that nothing whose push happened before is inside.
+// sched.G1. The queue is a FIFO, and a batch goes in or out under one lock.
+//     test sched/global_queue_*, model/global_queue
+// sched.G2. `size_` may be read without the lock. Zero means that nothing is inside whose push happened before the
+//     read.
+//     model/global_told_of_a_task_finds_it
 #pragma once
 
 #include <algorithm>
@@ -34,7 +37,8 @@ class global_queue {
     push(std::move(one));
   }
 
-  // One worker's fair share of what is there: between min_batch and max_batch, as far as there are tasks, and at most `most`.
+  // Takes one worker's fair share of what is there: between min_batch and max_batch tasks if there are so many, and at
+  // most `most`.
   [[nodiscard]] chain<Task> take_share(std::size_t workers, std::size_t most = max_batch) noexcept {
     chain<Task> share;
     if (size() == 0) return share;

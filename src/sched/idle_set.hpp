@@ -1,26 +1,33 @@
-// Who sleeps, who searches, and the proof that no work is left behind by all of them sleeping.
+// Who sleeps, who searches, and the proof that the workers never all sleep while there is work.
 //
 // Both sides of the argument, as in rayon's sleep/README:
-//   an enqueuer   E1 makes the task visible, E2 fence, E3 reads searching_ and sleeping_;
-//   a worker      W1 leaves searching_ and enters sleeping_, W2 fence, W3 looks at every queue once more, then sleeps.
-// If E3 misses W1, then E2 comes before W2 in the order of fences, so W3 sees E1: the worker stays up. If E3 sees W1, the
-// enqueuer wakes a sleeper, or leaves it to a searcher; and a searcher that finds a task while it is the last one looks once
-// more, S1 leaves searching_, S2 fence, S3 looks at every queue, and wakes the next if there is work (last searcher hands on),
-// so work that two enqueuers left to one searcher is found too. S3 sees it for the same reason as W3.
+//   an enqueuer   e1 makes the task visible, e2 fence, e3 reads searching_ and sleeping_;
+//   a worker      w1 leaves searching_ and enters sleeping_, w2 fence, w3 looks at every queue once more, then sleeps.
+// If e3 misses w1, then e2 comes before w2 in the order of fences, so w3 sees e1: the worker stays up. If e3 sees w1,
+// the enqueuer wakes a sleeper, or leaves the task to a searcher. A searcher that finds a task while it is the last
+// searcher looks once more: s1 leaves searching_, s2 fence, s3 looks at every queue, and wakes the next worker if there
+// is work (the last searcher hands on). So work that two enqueuers left to one searcher is found too. s3 sees it for
+// the same reason as w3.
 //
-// A worker that sees at W3 work in another's queue, where only a search would find it, reads searching_ (W4). If somebody searches,
-// the work is left to him and the worker sleeps. W4 needs no fence of its own: a searcher that left without seeing the work had
-// its S2 (or W2) before E2, and E2 came before our W2, or else E3 saw us; so we see that it left. Staying up instead would be a
-// loop, because the worker may not search (I2), and on a busy machine that loop takes the very processor on which the searcher
-// was about to run: it cost milliseconds.
+// At w3 a worker may see work in the queue of another worker, where only a search would find it. It then reads
+// searching_ (w4). If somebody searches, the worker leaves the work to that searcher and sleeps. w4 needs no fence of
+// its own. A searcher that left without seeing the work had its s2 (or w2) before e2, and e2 came before our w2, or
+// else e3 saw us. So we see that the searcher left. Staying up instead would be a loop, because the worker may not
+// search (sched.I2). On a busy machine that loop takes the very processor on which the searcher was about to run: it
+// cost milliseconds.
 //
-// I1. Work visible before E2 is seen by E's wake, by a searcher, or by W3; never by nobody.   model/idle, test sched/idle_*
-// I2. At most half of the workers search at a time (one at least).
-// I3. A sleeper is chosen in O(1): the lowest set bit of the first non-empty word. Any number of workers.
-// I4. Choosing, entering and leaving are under one lock: sleeping and waking cost a system call anyway, and with the lock
-//     a worker that finds work in W3 can take its own bit back without a second protocol.
-// Rejected: bitmap and counters as independent atomics. A sleeper that takes its bit back and a waker that was promised one
-// by the counter can then miss each other.
+// sched.I1. Work that is visible before e2 is seen by the enqueuer's wake, by a searcher, or by w3; never by nobody.
+//     model/idle, test sched/idle_*
+// sched.I2. At most half of the workers search at a time (one at least).
+//     test sched/at_most_half_*, sched/never_more_than_half_*
+// sched.I3. A sleeper is chosen in O(1): the lowest set bit of the first non-empty word. The number of workers is not
+//     bounded.
+//     test sched/every_one_of_a_hundred_thirty_*
+// sched.I4. Choosing, entering and leaving happen under one lock. Sleeping and waking cost a system call anyway, and
+//     with the lock a worker that finds work in w3 can take its own bit back without a second protocol.
+//     model/idle, test sched/a_sleeper_that_finds_work_*
+// Rejected: bitmap and counters as independent atomics. A sleeper that takes its bit back and a waker that was promised
+// a sleeper by the counter can then miss each other.
 #pragma once
 
 #include <algorithm>
@@ -39,17 +46,19 @@ class idle_set {
  public:
   static constexpr int nobody = -1;
 
-  // `most`: to how many the pool may grow.
+  // `most` is the number of workers to which the pool may grow.
   explicit idle_set(std::size_t workers, std::size_t most = 0)
       : workers_(workers),
         asleep_((std::max(workers, most) + 63) / 64, 0) {}
 
-  // The pool has grown or shrunk: what half of it is (I2). relaxed: a search more or less loses nothing.
+  // The pool has grown or shrunk, which changes what half of it is (sched.I2). relaxed: one search more or less loses
+  // no work.
   void set_workers(std::size_t n) noexcept { workers_.store(n, base::relaxed); }
 
-  // Enqueuer, after its push: the worker to wake, already counted as searching; or nobody. The preferred one if it sleeps.
+  // Called by an enqueuer after its push. Returns the worker to wake, which is counted as searching already, or nobody.
+  // Chooses the preferred worker if that sleeps.
   [[nodiscard]] int wake_one(int preferred = nobody) noexcept {
-    // E2: the task is visible before the counts are read. Mirror: W2 in enter_sleep().
+    // e2: the task is visible before the counts are read. Mirror: w2 in enter_sleep().
     base::step<"idle.e2">([] { base::fence_seq_cst(); });
     if (searching_.load(base::relaxed) != 0 || sleeping_.load(base::relaxed) == 0) return nobody;
     base::lock_guard guard(lock_);
@@ -57,16 +66,16 @@ class idle_set {
     const int chosen = preferred != nobody && contains(preferred) ? preferred : lowest();
     if (chosen == nobody) return nobody;
     remove(chosen);
-    // Inside the lock, so that two enqueuers do not wake two for one task.
+    // This is inside the lock, so that two enqueuers do not wake two workers for one task.
     searching_.fetch_add(1, base::relaxed);
     return chosen;
   }
 
-  // As wake_one, for a task that only this worker may take (stealing switched off): a searcher would not help. False: it is
-  // awake and will look.
+  // As wake_one(), for a task that only this worker may take because stealing is switched off: a searcher would not
+  // help. Returns false if the worker is awake; it will look by itself.
   [[nodiscard]] bool wake_exactly(int worker) noexcept {
-    // For the caller, who looks next whether the worker has died: mirror in scheduler::worker_died(). Against enter_sleep()
-    // the lock is enough.
+    // The fence is for the caller, who asks next whether the worker has died. Mirror: the fence in worker::die().
+    // Against enter_sleep() the lock is enough.
     base::step<"idle.exactly.fence">([] { base::fence_seq_cst(); });
     base::lock_guard guard(lock_);
     if (!contains(worker)) return false;
@@ -75,7 +84,8 @@ class idle_set {
     return true;
   }
 
-  // A worker without work may look around (I2). It ends the search with stop_searching() or enter_sleep().
+  // Returns whether a worker without work may search (sched.I2). It ends the search with stop_searching() or
+  // enter_sleep().
   [[nodiscard]] bool start_searching() noexcept {
     std::uint32_t n = searching_.load(base::relaxed);
     do {
@@ -84,17 +94,18 @@ class idle_set {
     return true;
   }
 
-  // The searcher found work. True: it was the last one, so it must look at every queue and, if there is work, call wake_one()
-  // to hand on.
+  // The searcher has found work. If this returns true, it was the last one: it must look at every queue and call
+  // wake_one() if there is work, to hand on.
   [[nodiscard]] bool stop_searching() noexcept {
-    // S1. relaxed, as everywhere on searching_: who reads it before S1 has its fence E2 before S2; nothing else hangs on it.
+    // s1. relaxed, as everywhere on searching_: an enqueuer that reads it before s1 has its fence e2 before s2, and
+    // nothing else depends on the order.
     const bool last = base::check<"idle.hand_on">(searching_.fetch_sub(1, base::relaxed) == 1);
-    // S2: we are no searcher any more before the queues are read. Mirror: E2 in wake_one().
+    // s2: we have stopped searching before the queues are read. Mirror: e2 in wake_one().
     if (last) base::step<"idle.s2">([] { base::fence_seq_cst(); });
     return last;
   }
 
-  // W1 and W2. The caller looks at every queue after it, then sleeps or calls leave_sleep().
+  // w1 and w2. The caller looks at every queue afterwards, and then sleeps or calls leave_sleep().
   void enter_sleep(int worker, bool was_searching) noexcept {
     {
       base::lock_guard guard(lock_);
@@ -102,15 +113,16 @@ class idle_set {
       sleeping_.store(sleeping_.load(base::relaxed) + 1, base::relaxed);
       if (was_searching) searching_.fetch_sub(1, base::relaxed);
     }
-    // W2: our counts are visible before the queues are read. Mirror: E2 in wake_one().
+    // w2: our counts are visible before the queues are read. Mirror: e2 in wake_one().
     base::step<"idle.w2">([] { base::fence_seq_cst(); });
   }
 
-  // W4, after W3 found work that only a search would get: somebody searches, so it is his. Ordered by W2.
+  // w4, after w3 has found work that only a search would find. True: somebody searches, and the work is left to that
+  // searcher. Ordered by w2.
   [[nodiscard]] bool left_to_searcher() const noexcept { return searching_.load(base::relaxed) != 0; }
 
-  // Work turned up (or a time-out passed). True: awake again, not searching. False: somebody is waking it already and
-  // has counted it as searching; its wake token is on the way.
+  // A sleeper has found work, or its time has come. Returns true if it is awake again and does not count as searching.
+  // Returns false if somebody is already waking it and has counted it as searching; the wake's token is on its way.
   [[nodiscard]] bool leave_sleep(int worker) noexcept {
     base::lock_guard guard(lock_);
     if (!contains(worker)) return false;
@@ -118,12 +130,13 @@ class idle_set {
     return true;
   }
 
-  // Still asleep, as far as others know? Asked by that worker when its driver returns: a token may be an old one.
+  // Whether the worker is still asleep as far as others know. It asks this itself when it comes back from its bed,
+  // because the token that woke it may be an old one.
   [[nodiscard]] bool is_asleep(int worker) noexcept {
     base::lock_guard guard(lock_);
     return contains(worker);
   }
-  // Somebody who sleeps, and stays counted as sleeping.
+  // Returns some sleeper, which stays counted as sleeping.
   [[nodiscard]] int any_sleeper() noexcept {
     base::lock_guard guard(lock_);
     return lowest();

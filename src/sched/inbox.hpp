@@ -1,6 +1,7 @@
-// Hand-offs from other threads to one worker: anybody pushes, the owner or a thief takes all.
+// Tasks that other threads hand over to one worker. Anybody pushes; the owner or a thief takes all of them.
 //
-// N1. A task pushed is taken exactly once, in the order pushed.              model/inbox, test sched/inbox_*
+// sched.N1. A task pushed is taken exactly once, in the order pushed.
+//     model/inbox, test sched/inbox_*
 #pragma once
 
 #include "base/atomic.hpp"
@@ -14,11 +15,12 @@ class inbox {
   void push(Task* t) noexcept {
     Task* newest = newest_.load(base::relaxed);
     do t->next = newest;
-    // Publishes the task and its link; pairs with the acquire in take_all(). A failed try reads nothing through the link.
+    // Publishes the task and its link; pairs with the acquire in take_all(). A failed attempt reads nothing through the
+    // link.
     while (!newest_.compare_exchange_weak(newest, t, base::order<"inbox.push">(base::release), base::relaxed));
   }
 
-  // Everything, oldest first. One exchange takes the whole list, so there is no ABA.
+  // Takes everything, oldest first. One exchange takes the whole list, so there is no ABA problem.
   [[nodiscard]] chain<Task> take_all() noexcept {
     chain<Task> in_order;
     if (empty()) return in_order;

@@ -1,12 +1,18 @@
-// A dispatcher's core: how many of its tasks may run at once, and who waits for a turn. No threads of its own: the pool's workers
-// run its tasks, and one that does so counts as blocked, so that the pool replaces it while other work waits.
+// The core of a dispatcher: how many of its tasks may run at once, and which tasks wait for a turn. It has no threads
+// of its own. The pool's workers run its tasks, and a worker that does so counts as blocked, so that the pool replaces
+// it while other work waits.
 //
-// L1. A task of a lane is in the workers' queues, or runs, only with one of its turns. It gives it back when it parks, yields, ends
-//     or moves to another lane.                                                             model/lane, test sched/dispatcher_*
-// L2. First come, first served: a turn that is given back goes to the one who has waited longest, and nobody overtakes.
-// L3. While somebody waits, all turns are out; so there is always one who will hand on.
-// L4. Handles, and tasks on the lane, each hold a reference; the last one frees it. A worker that hands on a turn holds one
-//     meanwhile: the task it does it for may be gone.
+// sched.L1. A task of a lane is in the workers' queues, or runs, only while it has one of the lane's turns. It gives
+//     the turn back when it parks, yields, ends or moves to another lane.
+//     model/lane, test sched/dispatcher_*
+// sched.L2. First come, first served: a turn that is given back goes to the task that has waited longest, and nobody
+//     overtakes.
+//     model/lane, test sched/custom_starts_its_tasks_*
+// sched.L3. While a task waits, all turns are out. So there is always a task that will hand its turn on.
+//     model/lane
+// sched.L4. Each handle and each task on the lane holds a reference, and the last one frees the lane. A worker that
+//     hands on a turn holds a reference meanwhile, because the task for which it does so may be gone.
+//     model/lane_goes_with_its_last_reference
 #pragma once
 
 #include <cstddef>
@@ -25,7 +31,8 @@ class lane {
   lane(const lane&) = delete;
   lane& operator=(const lane&) = delete;
 
-  // A runnable task. True: it has its turn and goes into a queue. False: whoever leaves will see to that.
+  // Called for a runnable task. If it returns true, the task has its turn and the caller queues it. Otherwise whoever
+  // leaves the lane will queue it.
   [[nodiscard]] bool enter(task::record* t) noexcept {
     base::lock_guard guard(lock_);
     if (base::check<"lane.full">(running_ == turns_)) {
@@ -35,7 +42,7 @@ class lane {
     ++running_;
     return true;
   }
-  // The same for one that runs and would go on at once.
+  // The same for a running task, which continues at once if it gets a turn.
   [[nodiscard]] bool try_enter() noexcept {
     base::lock_guard guard(lock_);
     if (base::check<"lane.try">(running_ == turns_)) return false;
@@ -51,28 +58,28 @@ class lane {
     return next;
   }
 
-  // How it stands, for the monitor.
+  // The state of the lane, for the monitor.
   struct load {
     std::size_t turns;
-    std::size_t waiting;  // tasks, for a turn
-    std::uint64_t given_back;  // turns, so far
+    std::size_t waiting;  // tasks that wait for a turn
+    std::uint64_t given_back;  // turns that were given back so far
   };
   [[nodiscard]] load look() noexcept {
     base::lock_guard guard(lock_);
     return {turns_, waiting_.size(), given_back_};
   }
 
-  // relaxed: whoever copies a handle holds one.
+  // relaxed: whoever copies a handle holds a reference already.
   void add_reference() noexcept { references_.fetch_add(1, base::relaxed); }
   void drop_reference() noexcept {
-    // The last one sees what the others did with the lane.
+    // acq_rel: whoever drops the last reference sees what the others did with the lane.
     if (references_.fetch_sub(1, base::order<"lane.drop">(base::acq_rel)) == 1) delete this;
   }
 
  private:
   const std::size_t turns_;
   base::lock lock_;
-  std::size_t running_ = 0;  // turns that are out; under lock_, as the next two
+  std::size_t running_ = 0;  // turns that are out; under lock_, like the next two
   std::uint64_t given_back_ = 0;
   chain<task::record> waiting_;
   base::atomic<std::uint32_t> references_{1};

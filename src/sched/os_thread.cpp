@@ -41,7 +41,8 @@ unsigned long set_timer_slack(unsigned long slack) noexcept {
   return before > 0 ? static_cast<unsigned long>(before) : 50'000;  // the kernel's default
 }
 
-// The third word of /proc/self/task/N/stat, behind the name in brackets, which may hold anything.
+// The state is the third word of /proc/self/task/N/stat. It stands behind the name in brackets, which may contain
+// anything.
 thread_state state_of_thread(int thread_id) noexcept {
   char path[48];
   std::snprintf(path, sizeof path, "/proc/self/task/%d/stat", thread_id);

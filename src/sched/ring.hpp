@@ -1,18 +1,23 @@
-// The run queue of woken tasks, and of spawned ones that have lined up behind them: a bounded FIFO ring. The owner pushes and pops,
-// any thief takes half in one claim.
+// The run queue of woken tasks, and of spawned ones that have lined up behind them: a bounded FIFO ring. The owner
+// pushes and pops. A thief takes half of the tasks in one claim.
 //
 //      steal            real                tail
 //        v                v                   v
 //   [ being copied by one thief ][ runnable   ]      indices run on and wrap; slot = index % capacity
 //
-// R1. A task pushed is popped or stolen exactly once.                       model/ring, test sched/ring_*
-// R2. `steal == real` unless a thief is copying; slots from `steal` on are not overwritten before it has finished.
-// R3. One thief at a time; a second one gives up rather than waits.
-// R4. Overflow hands the newer half and the new task over in one chain, in their order; nothing is lost, and what came first keeps
-//     its place.                                                             model/ring, test sched/ring_*
+// sched.R1. A task pushed is popped or stolen exactly once.
+//     model/ring, test sched/ring_*
+// sched.R2. `steal == real` unless a thief is copying. Slots from `steal` on are not overwritten before it has
+//     finished.
+//     model/ring
+// sched.R3. One thief steals at a time. A second one gives up rather than waits.
+//     model/ring
+// sched.R4. Overflow hands the newer half and the new task over in one chain, in their order. Nothing is lost, and what
+//     came first keeps its place.
+//     model/ring, test sched/ring_*
 //
-// Rejected: Chase-Lev for this queue (its owner works on the young end, which starves the oldest wake), and slots that are
-// exchanged one by one (a thief would pay one contended operation per task).
+// Rejected: Chase-Lev for this queue (its owner works on the young end, which starves the oldest wake), and slots that
+// are exchanged one by one (a thief would pay for one contended operation per task).
 #pragma once
 
 #include <cstddef>
@@ -37,19 +42,19 @@ class ring {
   ring& operator=(const ring&) = delete;
 
   // --- owner only -------------------------------------------------------------------------------------------------
-  // Appends, if there is room.
+  // Appends the task, if there is room.
   [[nodiscard, gnu::always_inline]] inline bool try_push(Task* t) noexcept {
     // acquire pairs with the release in finish_steal(): the thief has read its slots before we overwrite them.
     return append(t, head_.load(base::order<"ring.push.head">(base::acquire)));
   }
-  // Appends. What does not fit is added to `overflow`: the newer half and `t`, or `t` alone while a thief makes room or if others
-  // have gone there before.
+  // Appends the task. What does not fit is added to `overflow`: the newer half and `t`, or only `t` while a thief makes
+  // room or if other tasks have gone there before.
   void push(Task* t, chain<Task>& overflow) noexcept {
     while (overflow.empty()) {
       const std::uint64_t head = head_.load(base::order<"ring.push.head">(base::acquire));  // as in try_push()
       if (append(t, head)) [[likely]]
         return;
-      // A thief is about to make room, or we make it now.
+      // Either a thief is about to make room, or we make it now.
       if (steal_of(head) != real_of(head) || give_newer_half(head, overflow)) break;
     }
     overflow.push_back(t);
@@ -62,19 +67,20 @@ class ring {
       const std::uint32_t real = real_of(head);
       if (real == tail) return nullptr;
       const std::uint64_t next = steal_of(head) == real ? pack(real + 1, real + 1) : pack(steal_of(head), real + 1);
-      // Decides against thieves (R1). The slot is our own store, so no acquire is needed for it; acq_rel keeps the
-      // release sequence of finish_steal() intact for push().
+      // Decides against thieves (sched.R1). The slot is our own store, so no acquire is needed for it. acq_rel keeps
+      // the release sequence of finish_steal() intact for try_push() and push().
       if (head_.compare_exchange_weak(head, next, base::acq_rel, base::relaxed)) return slot(real).load(base::relaxed);
     }
   }
 
-  // Where the next one will be appended, and whether all that were appended before a place have been popped or stolen.
+  // end() is the place of the next task to be appended. has_passed() says whether all tasks that were appended before a
+  // place have been popped or stolen.
   [[nodiscard]] std::uint32_t end() const noexcept { return tail_.load(base::relaxed); }
   [[nodiscard]] bool has_passed(std::uint32_t place) const noexcept {
     return static_cast<std::int32_t>(real_of(head_.load(base::relaxed)) - place) >= 0;
   }
 
-  // What pop() would give after so many more, or nullptr: hints for prefetching, nothing more.
+  // What pop() would return after so many more pops, or nullptr. These are hints for prefetching and nothing else.
   struct outlook {
     const Task* soon;
     const Task* later;
@@ -87,11 +93,13 @@ class ring {
   }
 
   // --- anybody ----------------------------------------------------------------------------------------------------
-  // Moves up to half of the tasks to `into` (the caller's own, empty or nearly so) and returns one more to run at once.
+  // Moves up to half of the tasks to `into` (the caller's own ring, empty or nearly so) and returns one more to run at
+  // once.
   [[nodiscard]] Task* steal_into(ring& into) noexcept {
     const std::uint32_t to = into.tail_.load(base::relaxed);
-    // Room for half the capacity in our own ring, or a thief of ours is still copying from it: leave it. acquire pairs with
-    // the release in its finish_steal(): it has read its slots before we overwrite them.
+    // Our own ring needs room for half the capacity. If it has less, perhaps because a thief is still copying from it,
+    // nothing is stolen. acquire pairs with the release in that thief's finish_steal(): it has read its slots before we
+    // overwrite them.
     if (to - steal_of(into.head_.load(base::order<"ring.steal.into">(base::acquire))) > capacity() / 2) return nullptr;
     // acquire pairs with the release of a former thief's finish_steal().
     std::uint64_t head = head_.load(base::acquire);
@@ -99,14 +107,14 @@ class ring {
     std::uint32_t count = 0;
     for (;;) {
       real = real_of(head);
-      if (steal_of(head) != real) return nullptr;  // R3
-      // Pairs with the release in push(): slots below this tail are readable, their tasks complete.
+      if (steal_of(head) != real) return nullptr;  // sched.R3
+      // Pairs with the release in append(): the slots below this tail are readable, and their tasks are complete.
       const std::uint32_t tail = tail_.load(base::order<"ring.steal.tail">(base::acquire));
       count = tail - real;
-      // A head read long before this tail would claim what is not there.
+      // A head that was read long before this tail would claim what is not there.
       if (count == 0 || count > capacity()) return nullptr;
       count -= count / 2;
-      // Claims [real, real+count): the owner pops behind it, and R2 keeps the slots while we copy.
+      // Claims [real, real+count). The owner pops behind it, and sched.R2 keeps the slots while we copy.
       if (head_.compare_exchange_weak(head, pack(real, real + count), base::order<"ring.steal.claim">(base::acq_rel),
                                       base::acquire))
         break;
@@ -115,12 +123,12 @@ class ring {
     for (std::uint32_t i = 1; i < count; ++i)
       into.slot(to + i - 1).store(slot(real + i).load(base::relaxed), base::relaxed);
     finish_steal();
-    // Publishes what we now own to our own thieves.
+    // Publishes what we now own to our own thieves; pairs with their acquire of tail_ above.
     if (count > 1) into.tail_.store(to + count - 1, base::order<"ring.steal.publish">(base::release));
     return first;
   }
 
-  // Approximate from outside; exact for the owner.
+  // Exact for the owner, approximate for others.
   [[nodiscard]] std::uint32_t size() const noexcept {
     const std::uint32_t tail = tail_.load(base::acquire);
     return tail - real_of(head_.load(base::acquire));
@@ -150,22 +158,24 @@ class ring {
     return true;
   }
 
-  // Owner of a full ring: R4. False: a thief came first, look again. Claims all of it, and appends the older half again, which is
-  // in the right slots already. (Rejected: to take tail_ back. A thief that has read the old one, and a head that another thief has
-  // moved since, would claim what is not there any more. Found by model/ring.)
+  // The owner of a full ring makes room (sched.R4). Returns false if a thief came first; the caller looks again. It
+  // claims all of the ring, and appends the older half again, which is in the right slots already.
+  // Rejected: to take tail_ back. A thief that has read the old tail, and a head that another thief has moved since,
+  // would claim what is not there any more. Found by model/ring.
   [[nodiscard]] bool give_newer_half(std::uint64_t head, chain<Task>& out) noexcept {
     const std::uint32_t tail = tail_.load(base::relaxed);
     const std::uint32_t half = capacity() / 2;
     if (!head_.compare_exchange_strong(head, pack(tail, tail), base::acq_rel, base::relaxed)) return false;
     for (std::uint32_t i = tail - half; i != tail; ++i) out.push_back(slot(i).load(base::relaxed));
-    tail_.store(tail + half,
-                base::relaxed);  // the CAS has published the slots to whoever claims by the head that it stored
+    // relaxed: the CAS has published the slots to whoever claims by the head that it stored.
+    tail_.store(tail + half, base::relaxed);
     return true;
   }
 
   void finish_steal() noexcept {
     std::uint64_t head = head_.load(base::relaxed);
-    // release pairs with the acquire in push(): our reads of the slots come before the owner's next writes to them.
+    // release pairs with the acquire in try_push() and push(): our reads of the slots come before the owner's next
+    // writes to them.
     while (!head_.compare_exchange_weak(head, pack(real_of(head), real_of(head)),
                                         base::order<"ring.steal.finish">(base::acq_rel), base::relaxed)) {}
   }

@@ -7,8 +7,10 @@
 
 #include "base/check.hpp"
 #include "base/log.hpp"
+#include "sched/bystander.hpp"
 #include "sched/environment.hpp"
 #include "sched/scheduler.hpp"
+#include "sched/upcalls.hpp"
 #include <weft/version.hpp>
 
 namespace weft::inline v1 {
@@ -19,7 +21,7 @@ namespace {
                               " is out of range: " + range);
 }
 
-// Says what is wrong before anything is started.
+// Reports what is wrong before anything is started.
 sched::scheduler_options checked(const runtime_options& o) {
   if (o.workers > sched::most_workers)
     refuse("workers", o.workers, "1 to 4096, or 0 for as many as the machine offers");
@@ -50,12 +52,20 @@ sched::scheduler_options checked(const runtime_options& o) {
   s.pinned = o.pin_workers;
   s.max_workers = o.max_workers;
   s.keep_alive = o.keep_alive.count();
+  s.seed = o.seed;
   s.verbose = sched::flag_from_environment("WEFT_VERBOSE");
+  s.when_stuck = o.deadlock;
+  if (o.deadlock == deadlock::report_and_exit && !sched::aborts_on_deadlock()) s.when_stuck = deadlock::report;
+  s.alone = o.alone;
+  s.make_driver = [io = o.io != io_backend::automatic ? o.io : sched::io_from_environment(), verbose = s.verbose] {
+    return sched::make_kernel_driver(io, verbose);
+  };
   s.on_unhandled = o.on_unhandled_exception;
   return s;
 }
 
-// Usual for the stack of a main thread, and so what code that was written for one may need. Only what is touched takes memory.
+// The usual size of a main thread's stack, which code that was written for one may need. Only the pages that are
+// touched take memory.
 constexpr std::size_t default_main_stack = std::size_t{8} << 20;
 
 std::size_t main_stack_size(const runtime_options& o) {
@@ -82,7 +92,7 @@ void say_what_was_chosen(sched::scheduler& s) {
     stacks.release(probe);  // a kernel without guard regions says so only now
   std::fprintf(stderr, "weft " WEFT_VERSION ": %zu worker%s (%s), stacks of %zu KiB (guard: %s), queues of %zu\n",
                s.options().workers, s.options().workers == 1 ? "" : "s", s.options().workers_from,
-               stacks.default_size() >> 10, context::name_of(stacks.guards()), s.queue_capacity());
+               stacks.default_size() >> 10, context::name_of(stacks.guards()), s.options().queue_capacity);
 }
 
 bool is_inside(const sched::scheduler& s) noexcept {
@@ -121,35 +131,39 @@ runtime::runtime(const runtime_options& options)
       core_((base::read_logged_topics(), std::make_unique<sched::scheduler>(checked(options)))),
       print_statistics_(sched::flag_from_environment("WEFT_STATS")) {
   if (core_->options().verbose) say_what_was_chosen(*core_);
+  bystander_ = sched::make_bystander(*core_);
 }
 
 runtime::~runtime() {
   base::require(!is_inside(*core_), "a runtime is destroyed by one of its own tasks, for whose end it would wait");
   core_->close();
+  bystander_.reset();
   if (!print_statistics_) return;
-  for (std::size_t i = 0; i < core_->worker_count(); ++i)
+  for (std::size_t i = 0; i < core_->workers().size(); ++i)
     print(("worker " + std::to_string(i)).c_str(), statistics_of(i));
   print("total", statistics());
   print(elasticity());
 }
 
-void runtime::shutdown() {
+bool runtime::shutdown_until(std::chrono::steady_clock::time_point when) {
   if (is_inside(*core_))
     detail::throw_usage("runtime::shutdown was called from one of its own tasks, for whose end it would wait");
-  core_->close();
+  return core_->close_until(when.time_since_epoch().count());
 }
+
+void runtime::shutdown() { (void)shutdown_until(std::chrono::steady_clock::time_point::max()); }
 
 std::size_t runtime::workers() const noexcept { return core_->options().workers; }
 
 runtime_statistics runtime::statistics() const noexcept {
   runtime_statistics sum;
   for (const sched::worker* w : core_->workers()) add(sum, w->counters());
-  sum.spawned += core_->spawned_from_outside();
+  sum.spawned += core_->ending().spawned_from_outside();
   return sum;
 }
 
 runtime_statistics runtime::statistics_of(std::size_t worker) const {
-  if (const std::size_t made = core_->worker_count(); worker >= made)
+  if (const std::size_t made = core_->workers().size(); worker >= made)
     throw std::out_of_range("weft: runtime::statistics_of: there is no worker " + std::to_string(worker) +
                             "; this runtime's are 0 to " + std::to_string(made - 1));
   runtime_statistics one;
@@ -158,9 +172,9 @@ runtime_statistics runtime::statistics_of(std::size_t worker) const {
 }
 
 elastic_statistics runtime::elasticity() const noexcept {
-  const sched::elasticity_counters& c = core_->growth().counters();
+  const sched::elasticity_counters& c = core_->monitoring().growth().counters();
   elastic_statistics s;
-  s.workers = core_->live_workers();
+  s.workers = core_->pool().live();
   s.samples = c.samples.get();
   s.positive_pressure = c.positive.get();
   s.negative_pressure = c.negative.get();

@@ -1,4 +1,4 @@
-// The core's half of spawn: a record with room for the body, then into a queue.
+// The core's half of spawn: it makes a record with room for the body, and then puts it into a queue.
 #include <bit>
 #include <new>
 
@@ -12,17 +12,17 @@ namespace {
 
 using task::as_record;
 
-// The worker we run on, if it belongs to that runtime: then the task goes to its own queue.
+// The worker on which we run, if it belongs to that runtime. The task then goes to that worker's own queue.
 sched::worker* inside(const sched::scheduler& s) noexcept {
   sched::worker* w = sched::this_worker();
   return w != nullptr && &w->owner() == &s ? w : nullptr;
 }
 
 bool fits_inline(std::size_t size, std::size_t alignment) noexcept {
-  return size <= task::record::inline_capacity && alignment <= alignof(std::max_align_t);
+  return size <= task::fiber::inline_capacity && alignment <= alignof(std::max_align_t);
 }
 
-void give_heap_body(task::record* t, std::size_t size, std::size_t alignment) {
+void give_heap_body(task::fiber* t, std::size_t size, std::size_t alignment) {
   t->body = ::operator new(size, std::align_val_t{alignment}, std::nothrow);
   if (t->body == nullptr) {
     t->owner->abandon(t);
@@ -38,7 +38,7 @@ void inherit_locals(const sched::worker& w, task::record& t) noexcept {
     task::share_locals(*parent, t);
 }
 
-// With attributes, from outside, with a large body: nothing here is in a hurry.
+// The slow way: with attributes, from outside, or with a large body. Speed matters little here.
 spawning begin_general(sched::scheduler& s, const attributes* a, std::size_t size, std::size_t alignment,
                        const operations* ops, bool with_handle) {
   if (s.is_forked_child())
@@ -47,8 +47,8 @@ spawning begin_general(sched::scheduler& s, const attributes* a, std::size_t siz
   if (stack_size != 0) stack_size = context::stack_pool::check_size(stack_size);
   if (stack_size == s.stacks().default_size()) stack_size = 0;
   sched::worker* w = inside(s);
-  if (w == nullptr && !s.accepts()) throw runtime_stopped();
-  task::record* t = w != nullptr ? s.allocate(*w, with_handle) : s.allocate_outside(with_handle);
+  if (w == nullptr && !s.ending().accepts()) throw runtime_stopped();
+  task::fiber* t = w != nullptr ? s.allocate(*w, with_handle) : s.allocate_outside(with_handle);
   if (t == nullptr) throw std::bad_alloc();
   t->ops = ops;
   t->body = t->inline_body;
@@ -61,7 +61,7 @@ spawning begin_general(sched::scheduler& s, const attributes* a, std::size_t siz
     if (a->priority == priority::urgent) t->extras |= task::is_urgent;
     if (a->priority == priority::background) t->extras |= task::is_background;
   }
-  if (w == nullptr && !s.admit_from_outside()) {
+  if (w == nullptr && !s.ending().admit()) {
     s.abandon(t);
     throw runtime_stopped();
   }
@@ -84,7 +84,7 @@ spawning begin_spawn(sched::scheduler* in, const attributes* a, std::size_t size
     in = &w->owner();
   }
   if (w != nullptr && in == &w->owner() && a == nullptr && fits_inline(size, alignment)) [[likely]] {
-    task::record* t = in->allocate(*w, with_handle);
+    task::fiber* t = in->allocate(*w, with_handle);
     if (t == nullptr) [[unlikely]]
       throw std::bad_alloc();
     t->ops = ops;
@@ -102,7 +102,7 @@ void commit_spawn(spawning s) noexcept {
 
 void abort_spawn(spawning s) noexcept {
   task::record* t = as_record(s.task);
-  if (inside(*t->owner) == nullptr) t->owner->forget_admitted();
+  if (inside(*t->owner) == nullptr) t->owner->ending().forget_admitted();
   t->owner->abandon(t);
 }
 

@@ -1,4 +1,4 @@
-// Counters of one worker. Only its own thread writes them (a plain load and store), anybody reads.
+// Counters of one worker. Only its own thread writes them (a plain load and store). Anybody may read them.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,8 @@ namespace weft::inline v1::sched {
 class counter {
  public:
   void add(std::uint64_t n = 1) noexcept { base::add_alone(value_, n); }
-  // release/acquire: whoever sees the count sees what was counted (the end of all tasks is decided by sums of these).
+  // release pairs with the acquire in get(): whoever sees the count sees what was counted. Sums of these counts decide
+  // when all tasks have ended (closing.hpp).
   void add_published(std::uint64_t n = 1) noexcept {
     value_.store(value_.load(base::relaxed) + n, base::order<"counter.publish">(base::release));
   }

@@ -12,7 +12,7 @@
 namespace weft::inline v1::sched {
 namespace {
 
-// In a catch block: what() of a std::exception, else the name of the type.
+// Called in a catch block. Returns what() of a std::exception, and otherwise the name of the type.
 std::string say_current_exception() {
   try {
     throw;
@@ -46,14 +46,14 @@ const char* printed_name(const record& ended) noexcept {
 }
 
 bool tell_handler(const record& t, const std::exception_ptr& error) noexcept {
-  // From the pool, not the runtime: a handle may outlive its runtime.
-  const auto& handler = task::slab::of(&t)->pool->on_unhandled;
+  const auto& handler = task::origin_of(t).on_unhandled;  // the origin's copy, because a handle may outlive the runtime
   if (!handler) return false;
   try {
     handler(printed_name(t), error);
   } catch (...) {
     std::fprintf(stderr, "weft: runtime_options::on_unhandled_exception itself threw, for task \"%s\" (#%llu): %s\n",
-                 printed_name(t), static_cast<unsigned long long>(t.id), say_current_exception().c_str());
+                 printed_name(t), static_cast<unsigned long long>(t.id.load(base::relaxed)),
+                 say_current_exception().c_str());
     std::terminate();
   }
   return true;
@@ -62,7 +62,7 @@ bool tell_handler(const record& t, const std::exception_ptr& error) noexcept {
 void report_unhandled(const record& t, const std::exception_ptr& error) noexcept {
   if (tell_handler(t, error)) return;
   const char* name = printed_name(t);
-  const auto id = static_cast<unsigned long long>(t.id);
+  const auto id = static_cast<unsigned long long>(t.id.load(base::relaxed));
   const std::string what = say(error);
   if (t.word.is_forgiven()) {
     std::fprintf(stderr,

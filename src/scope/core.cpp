@@ -24,7 +24,8 @@ void unlink(kin*& first, kin& child) noexcept {
   if (child.next != nullptr) child.next->previous = child.previous;
 }
 
-// What a request to cancel t leaves to be done. True: somebody bridges it to a stop_token.
+// Does what a request to cancel t leaves to be done under the lock: a claimed task goes into `woken`. Returns true if a
+// stop_on_cancel bridges the cancellation to a stop_token; t then has one reference more.
 bool note_cancelled(task::record& t, task::wake_result how, sched::chain<task::record>& woken) noexcept {
   if (how == task::wake_result::claimed) {
     t.wake_value = task::wake_value(task::wake_reason::cancelled, 0);
@@ -38,17 +39,20 @@ bool note_cancelled(task::record& t, task::wake_result how, sched::chain<task::r
 
 }  // namespace
 
-// The owner's wait for the last child.
+constexpr waits::wait_kind scope_kind{"end of scope", waits::kind_number::scope};
+
+// The owner's wait for the last child. The partner is one_less(): the child that ends last claims the owner through
+// claim().
 class scope_core::drained final : public waits::waitable {
  public:
   static constexpr bool waits_for_tasks = true;
   drained(scope_core& s, afterwards how) noexcept : scope_(s), closes_(how == afterwards::closed) {}
 
-  // Never without the lock: the child that ended last still holds it, and nobody waits for that child.
+  // Never completes without the lock: the child that ended last still holds it, and nobody waits for that child.
   bool try_complete() noexcept override { return false; }
   bool try_locked() noexcept override {
     if (scope_.live_ != 0) return false;
-    base::step<"scope.close.at_once">([&] { scope_.closed_ = closes_; });  // G2
+    base::step<"scope.close.at_once">([&] { scope_.closed_ = closes_; });  // scope.G2
     return true;
   }
   bool publish(waits::node& n) noexcept override {
@@ -56,19 +60,16 @@ class scope_core::drained final : public waits::waitable {
     scope_.waiter_ = this;
     return true;
   }
-  // By the last child, with the lock. nullptr: the owner is awake and will look again.
+  // Called by the last child, with the lock. Returns nullptr if the owner is awake; it will look again.
   [[nodiscard]] task::parkable* claim() noexcept {
     if (!waits::claim(*node_, task::wake_reason::data)) return nullptr;
-    base::step<"scope.close.by_the_last">([&] { scope_.closed_ = closes_; });  // G2
+    base::step<"scope.close.by_the_last">([&] { scope_.closed_ = closes_; });  // scope.G2
     scope_.waiter_ = nullptr;
     return node_->who;
   }
   void unpublish(waits::node&) noexcept override { scope_.waiter_ = nullptr; }
-  void lock() noexcept override { scope_.lock_.acquire(); }
-  void unlock() noexcept override { scope_.lock_.release(); }
   [[nodiscard]] base::lock* own_lock() noexcept override { return &scope_.lock_; }
-  [[nodiscard]] const char* reason() const noexcept override { return "end of scope"; }
-  [[nodiscard]] const void* object() const noexcept override { return &scope_; }
+  [[nodiscard]] waits::subject what() const noexcept override { return {&scope_kind, &scope_}; }
 
  private:
   scope_core& scope_;
@@ -85,15 +86,15 @@ scope_core::scope_core(sched::scheduler& in, task::record* body, failures policy
 }
 
 void scope_core::drop_reference() noexcept {
-  // acq_rel: whoever frees it has seen what the others did with it.
+  // acq_rel: whoever frees the scope has seen what the others did with it.
   if (references_.fetch_sub(1, base::acq_rel) == 1) delete this;
 }
 
 // ---- the owner -----------------------------------------------------------------------------------------------------
 
 void scope_core::open() {
-  outer_ = static_cast<scope_core*>(body_->scopes);
-  body_->scopes = this;
+  outer_ = static_cast<scope_core*>(body_->scopes());
+  body_->scopes() = this;
 }
 
 void scope_core::cancel_on(const std::stop_token& stop) {
@@ -103,18 +104,20 @@ void scope_core::cancel_on(const std::stop_token& stop) {
 void scope_core::drain(afterwards how, std::source_location where) {
   drained all_ended(*this, how);
   waits::node n;
-  // Once the children are told there is nothing a cancellation could add.
+  // Once the children have been told of a cancellation, another one could add nothing, so the wait is not interrupted.
   while (waits::fiber_wait(all_ended, n, {.interruptible = !is_cancelled(), .where = where}) ==
          waits::outcome::cancelled)
     cancel();
 }
 
-// Closed: nobody cancels it any more.
+// The scope is closed here, so nobody cancels it any more. What is left is to undo its cancellation of the owner
+// (scope.G4): the owner's bit is taken back, and set again if a scope around this one is cancelled.
+// state_word::withdraw_cancel() says why no cancellation is lost in between.
 void scope_core::leave() noexcept {
   stop_.reset();
   if (alarm_set_in_ != nullptr && alarm_set_in_->clear(*this)) drop_reference();
   if (body_ == nullptr) return;
-  body_->scopes = outer_;  // NOLINT(clang-analyzer-cplusplus.NewDelete): the caller has a reference, too
+  body_->scopes() = outer_;  // NOLINT(clang-analyzer-cplusplus.NewDelete): the caller has a reference as well
   if (!is_cancelled()) return;
   body_->word.withdraw_cancel();
   for (const scope_core* s = outer_; s != nullptr; s = s->outer_)
@@ -124,7 +127,7 @@ void scope_core::leave() noexcept {
 std::optional<kept_failures> scope_core::renew() noexcept {
   if (alarm_set_in_ != nullptr) {
     if (alarm_set_in_->clear(*this)) {
-      drop_reference();  // the alarm's; the owner has one, too
+      drop_reference();  // the alarm's reference; the owner has one as well
     } else if (base::check<"scope.renew.ringing">(!rung_)) {
       ring_has_place_ = true;
       ++live_;
@@ -133,7 +136,7 @@ std::optional<kept_failures> scope_core::renew() noexcept {
     alarm_set_in_ = nullptr;
     rung_ = false;
   }
-  // relaxed as in cancel(): whoever spawns next takes the lock.
+  // relaxed, as in cancel(): whoever spawns next takes the lock.
   base::step<"scope.renew.cancelled">([&] { cancelled_.store(stopped_, base::relaxed); });
   timed_out_ = children_timed_out_ = false;
   return std::optional<kept_failures>(std::move(failures_));
@@ -148,9 +151,10 @@ bool scope_core::admit(kin& child) {
   failures_.make_room(live_ + 1);
   child.of = this;
   t.extras |= task::has_kin;
-  t.word.spawned();  // before somebody may find it and set bits in its word
+  t.word.spawned();  // before others may find it and set bits in its word
   link(children_, child);
   ++live_;
+  // scope.G3: cancel() holds the lock, so a child is either linked before it, and found, or cancelled here.
   if (base::check<"scope.admit.cancelled">(is_cancelled())) (void)t.word.request_cancel();
   if (timed_out_) children_timed_out_ = true;
   return true;
@@ -170,7 +174,7 @@ void scope_core::cancel(cause why) noexcept {
     base::lock_guard guard(lock_);
     if (why == cause::stop_token) stopped_ = true;
     if (base::check<"scope.cancel.closed">(closed_) || is_cancelled()) return;
-    // relaxed: the read-modify-write of each word orders it (G4).
+    // relaxed: the read-modify-write of each word orders it (scope.G4).
     cancelled_.store(true, base::relaxed);
     timed_out_ = why == cause::deadline;
     children_timed_out_ = timed_out_ && live_ != 0;
@@ -180,7 +184,7 @@ void scope_core::cancel(cause why) noexcept {
     }
     if (body_ != nullptr) body_bridged = note_cancelled(*body_, body_->word.request_cancel_of_scope(), woken);
   }
-  // Before they are woken, and so while the bridges of those that were parked stand.
+  // The bridges are told before the tasks are woken, while the bridges of the parked tasks still exist.
   while (bridged != nullptr) {
     task::record& t = record_of(*bridged);
     bridged = bridged->told;
@@ -191,7 +195,7 @@ void scope_core::cancel(cause why) noexcept {
     waits::tell_bridges(*body_, &is_within, this);
     sched::drop_reference(body_);
   }
-  sched::scheduler::schedule_all(std::move(woken));  // the scope may be gone once its tasks run
+  sched::scheduler::schedule_all(std::move(woken));  // last, because the scope may be gone once its tasks run
 }
 
 bool scope_core::is_within(const void* innermost, const void* scope) noexcept {
@@ -206,8 +210,9 @@ void scope_core::cancel_at(base::time_ns when) {
     throw_usage("the deadline of a scope is set by a task of its runtime, not from outside");
   if (when <= base::now()) return cancel(cause::deadline);
   base::lock_guard guard(lock_);
+  // An alarm that cannot be cleared is being rung, and cancels the scope: a later deadline has nothing left to do.
   if (closed_ || (alarm_set_in_ != nullptr && !alarm_set_in_->clear(*this))) return;
-  if (alarm_set_in_ == nullptr) add_reference();  // the alarm's
+  if (alarm_set_in_ == nullptr) add_reference();  // for the alarm
   alarm_set_in_ = &w->timers();
   alarm_set_in_->set(*this, when);
 }
@@ -216,6 +221,7 @@ void scope_core::ring() noexcept {
   cancel(cause::deadline);
   lock_.acquire();
   rung_ = true;
+  // renew() may have waited for this ring: it gave the ring a place, which is given back here.
   task::parkable* owner = std::exchange(ring_has_place_, false) ? one_less() : nullptr;
   lock_.release();
   if (owner != nullptr) waits::resume_joiner(*owner);
@@ -224,7 +230,8 @@ void scope_core::ring() noexcept {
 
 // ---- family --------------------------------------------------------------------------------------------------------
 
-// Whoever finds a task cancelled, because the scope was, adds nothing.
+// In a cancelled scope a task_cancelled counts as an echo: the body or a child joined a task that was cancelled, as a
+// rule by this scope. It adds nothing to what is known.
 bool scope_core::echoes(const std::exception_ptr& why) const noexcept {
   if (!is_cancelled()) return false;
   try {
@@ -255,8 +262,8 @@ bool scope_core::body_failed(std::exception_ptr why) noexcept {
   return true;
 }
 
-// The last one to leave wakes the owner, and is not heard of again: after the lock only the owner's record is touched, which is
-// ours by the claim.
+// Called with the lock. The last one to leave claims the owner. After the lock is released, it accesses only the
+// owner's record, which is its own by the claim; the scope may be gone.
 task::parkable* scope_core::one_less() noexcept {
   return --live_ != 0 || waiter_ == nullptr ? nullptr : waiter_->claim();
 }

@@ -11,8 +11,9 @@
 namespace weft::inline v1::detail {
 namespace {
 
-// Body and children that join a child which failed, and let its exception out, throw the same one again. It stays where it came
-// first. Sorted by address, since a comparison of each with each would take long for many.
+// If the body or a child joins a child that failed, and lets its exception out, it throws the same exception again. It
+// is kept only where it came first. The exceptions are sorted by address, since comparing each with each would take
+// long for many.
 void drop_repeated(std::vector<std::exception_ptr>& all) {
   if (all.size() == 1) return;
   struct entry {
@@ -22,7 +23,7 @@ void drop_repeated(std::vector<std::exception_ptr>& all) {
   };
   std::vector<entry> sorted(all.size());
   for (std::size_t i = 0; i < all.size(); ++i) {
-    static_assert(sizeof(std::exception_ptr) == sizeof(std::uintptr_t));  // it has no order and no hash of its own
+    static_assert(sizeof(std::exception_ptr) == sizeof(std::uintptr_t));  // it has no order and no hash
     // NOLINTNEXTLINE(bugprone-undefined-memory-manipulation): only its bytes are wanted
     std::memcpy(&sorted[i].exception, &all[i], sizeof sorted[i].exception);
     sorted[i].place = i;
@@ -48,10 +49,11 @@ bool kept_failures::note(std::exception_ptr& why, task::record* by) noexcept {
   if (policy_ != failures::collect && first_.error != nullptr && first_.error != why) return true;
   if (by != nullptr) sched::add_reference(by);
   if (policy_ == failures::collect) {
-    all_.push_back({std::move(why), by});  // there is room: see make_room()
+    all_.push_back({std::move(why), by});  // there is room, see make_room()
     return false;
   }
-  // One that joined the first and let its exception out: that exception is lost only if it is lost here, too.
+  // Here `why` is the first exception again, from a task that joined the first one and let its exception out. The
+  // exception is lost only if it is lost at this task as well, so this task replaces the first.
   drop(first_);
   first_ = {std::move(why), by};
   return true;

@@ -12,7 +12,7 @@ group_core::group_core(sched::scheduler& in, failures policy, std::source_locati
 
 group_core::who group_core::identity() noexcept {
   const task::record* self = waits::current_task();
-  if (self != nullptr) return {self, self->id, {}};
+  if (self != nullptr) return {self, self->id.load(base::relaxed), {}};
   return {nullptr, 0, std::this_thread::get_id()};
 }
 
@@ -24,7 +24,7 @@ group_core::round group_core::end_round(std::source_location where) {
   for (;;) {
     drain(afterwards::open, where);
     base::lock_guard guard(lock_);
-    // Somebody who is neither owner nor child may have spawned meanwhile.
+    // Somebody that is neither owner nor child may have spawned meanwhile.
     if (base::check<"group.end_round.live">(live_ != 0)) continue;
     if (std::optional<kept_failures> failed = renew()) return take_round(std::move(*failed));
   }
@@ -43,7 +43,7 @@ void group_core::failed(kin& child, std::exception_ptr why) noexcept {
 
 void group_core::ended(kin& child) noexcept {
   task::record& t = *task::as_record(child.task);
-  // One that was cancelled by itself, before the group was, ended as somebody wanted it to.
+  // A child that was cancelled alone, before the group was, ended as somebody wanted it to; it does not count.
   if (task::state_word::phase_of(t.word.peek()) == task::phase::cancelled && is_cancelled()) {
     base::lock_guard guard(lock_);
     if (cut_short_++ == 0) {

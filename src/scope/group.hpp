@@ -1,10 +1,12 @@
-// The scope behind a task_group: its owner, a task or an outside thread, is not cancelled with the children, and may end one round of
-// children after the other.
+// The scope behind a task_group. Its owner is a task or an outside thread. The owner is not cancelled with the
+// children, and may end one round of children after the other.
 //
-// G6. A round ends when none is linked: its failures, its cancellation and its deadline are taken away in one step under the lock, so
-//     nothing of it reaches the next round.                                        model/group, test scope/group_*
-// G7. A deadline that is being rung when the round would end has a place like a child: the round ends after it. model/group
-// G8. Only the owner joins and leaves; anybody may spawn and cancel while the group lives.  test scope/group_*
+// scope.G6. A round ends when no child is linked. Its failures, its cancellation and its deadline are then taken away
+//     together, under the lock, so nothing of it reaches the next round.
+//     model/group, test scope/group_*
+// scope.G7. A deadline that is being rung when the round would end has a place in the scope, as a child has: the round
+//     ends after it.                                                                                        model/group
+// scope.G8. Only the owner joins and leaves. Anybody may spawn and cancel while the group lives.     test scope/group_*
 #pragma once
 
 #include <cstddef>
@@ -24,7 +26,7 @@ class group_core final : public scope_core {
   [[nodiscard]] bool is_owner() const noexcept { return identity() == owner_; }
 
   // --- the owner --------------------------------------------------------------------------------------------------
-  // A round from its beginning to its end.
+  // What is left of a round that has ended: its failures, and which children were cut short.
   class round {
    public:
     round(kept_failures failed, std::size_t cut_short, task::record* first) noexcept
@@ -39,7 +41,7 @@ class group_core final : public scope_core {
     ~round();
 
     [[nodiscard]] kept_failures& failed() noexcept { return failed_; }
-    // Children that the group's cancellation has ended, and one of them.
+    // The number of children that the group's cancellation has ended, and one of them.
     [[nodiscard]] std::size_t cut_short() const noexcept { return cut_short_; }
     [[nodiscard]] const task::record& first_cut_short() const noexcept { return *first_; }
 
@@ -48,9 +50,9 @@ class group_core final : public scope_core {
     std::size_t cut_short_;
     task::record* first_;  // a reference
   };
-  // Waits until none is linked, as drain() does, and begins the next round.
+  // Waits until no child is linked, as drain() does, and begins the next round.
   [[nodiscard]] round end_round(std::source_location where);
-  // The last one: cancels, waits, and takes no more children.
+  // Ends the last round: cancels, waits, and admits no more children.
   [[nodiscard]] round end();
 
   // --- family -----------------------------------------------------------------------------------------------------
@@ -58,7 +60,7 @@ class group_core final : public scope_core {
   void ended(kin& child) noexcept override;
 
  private:
-  // Of a task or an outside thread. The id tells a task from a later one in the same record.
+  // Identifies a task or an outside thread. The id tells a task from a later one in the same record.
   struct who {
     const task::record* task;
     std::uint64_t id;

@@ -1,4 +1,4 @@
-// The core's half of scope.hpp.
+// The part of scope.hpp that is not a template.
 #include <memory>
 
 #include "scope/core.hpp"
@@ -25,6 +25,8 @@ scope_end close_scope(scope_core* s, body_end how) {
   if (std::exception_ptr failure = s->take_failure()) std::rethrow_exception(failure);
   waits::check_cancelled();
   if (how == body_end::returned) return s->children_timed_out() ? scope_end::children_timed_out : scope_end::returned;
+  // A cancellation has unwound the body. It continues to unwind the task if this scope had not been cancelled when the
+  // body ended, or if the task's own cancellation or that of an outer scope has been requested too.
   if (!was_cancelled || (s->body()->word.peek() & task::state_word::cancel_requested) != 0) waits::throw_cancelled();
   return s->timed_out() ? scope_end::timed_out : scope_end::cut_short;
 }

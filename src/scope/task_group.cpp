@@ -1,4 +1,4 @@
-// The core's half of task_group.hpp.
+// The part of task_group.hpp that is not a template.
 #include <cstdio>
 #include <memory>
 
@@ -16,8 +16,8 @@ bool is_cancelled(const task::record* t) noexcept {
   return t != nullptr && (t->word.peek() & task::state_word::cancel_requested) != 0;
 }
 
-// Nobody failed, and the owner went its way as if it were not interested: children that were not finished have been unwound, and what
-// they were to do is half done.
+// Nobody failed, but the owner left the group without join(): children that had not ended were unwound, and their work
+// is half done. The owner probably did not intend that, so it is reported.
 void report_cut_short(const group_core::round& last, const std::source_location& where) noexcept {
   const task::record& first = last.first_cut_short();
   char text[512];
@@ -26,7 +26,7 @@ void report_cut_short(const group_core::round& last, const std::source_location&
       "weft: the task_group of %s:%u was left without join(): %zu of its tasks %s cut short, the first \"%s\" "
       "(#%llu); join() it, or cancel() it before if that is meant",
       where.file_name(), static_cast<unsigned>(where.line()), last.cut_short(), last.cut_short() == 1 ? "was" : "were",
-      sched::printed_name(first), static_cast<unsigned long long>(first.id));
+      sched::printed_name(first), static_cast<unsigned long long>(first.id.load(base::relaxed)));
   try {
     if (sched::tell_handler(first, std::make_exception_ptr(scope_cancelled(text)))) return;
   } catch (...) {  // no memory for the handler's exception
@@ -61,7 +61,7 @@ bool join_group(scope_core* s, std::source_location where) {
 
 void leave_group(scope_core* s, bool unwinds) noexcept {
   group_core& g = as_group(s);
-  if (g.scheduler().is_forked_child()) return;  // the children, and whoever holds the lock, are in the parent
+  if (g.scheduler().is_forked_child()) return;  // the children, and a holder of the lock, are in the parent process
   if (!g.is_owner())
     base::fail("a task_group is destroyed by another task or thread than the one that made it", g.where());
   const std::unique_ptr<scope_core, drop_owner> owned(s);

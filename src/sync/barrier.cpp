@@ -1,4 +1,4 @@
-// Latch and barrier: numbers before a signal.
+// Latch and barrier: each is a counter in front of a signal.
 #include <weft/barrier.hpp>
 
 #include <new>
@@ -27,7 +27,8 @@ void latch::count_down(std::size_t n) {
   do {
     if (n > now) [[unlikely]]
       detail::throw_usage("a latch is counted down below zero");
-    // acq_rel: what all did before they counted down is seen by the last of them, and by its set() after the wait.
+    // acq_rel: the last to count down sees what all did before they counted down; its set() publishes that to the
+    // waiters.
   } while (!left.compare_exchange_weak(now, now - n, base::order<"latch.count_down">(base::acq_rel), base::relaxed));
   if (base::check<"latch.last">(now == n && n != 0)) locks::set_for_all(signal_.core());
 }
@@ -69,7 +70,7 @@ void barrier_room::complete_round() noexcept {
 }
 
 void barrier_room::wait(std::uint64_t round, std::source_location where) {
-  wait_for(signal_.core(), until_round_ends{round}, "barrier", where);
+  wait_for(signal_.core(), until_round_ends{round}, barrier_kind, where);
 }
 
 std::size_t barrier_room::expected() noexcept {

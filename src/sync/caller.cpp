@@ -8,10 +8,10 @@ namespace {
 thread_local base::per_thread<owner> this_thread_owner;
 base::atomic<owner> threads_seen{0};
 
-// noinline: a task may ask on one thread and again on another.
+// noinline, because a task may call this on one thread and again on another.
 [[gnu::noinline]] owner owner_of_this_thread() noexcept {
   asm volatile("" ::: "memory");
-  // Small numbers: those of tasks have an address in them.
+  // Threads get small numbers; the values of tasks contain an address.
   if (this_thread_owner.get() == 0) this_thread_owner.set(threads_seen.fetch_add(1, base::relaxed) + 1);
   return this_thread_owner.get();
 }

@@ -6,7 +6,7 @@
 
 namespace weft::inline v1::locks {
 
-// ---- notifying --------------------------------------------------------------------------------------------------------
+// ---- notifying ------------------------------------------------------------------------------------------------------
 
 bool condition_core::notify(entry& first, claimed_waiters& claimed) noexcept {
   if (!first.parked) {
@@ -36,19 +36,19 @@ void condition_core::notify_all() noexcept {
   claimed.resume();
 }
 
-// ---- waiting ----------------------------------------------------------------------------------------------------------
+// ---- waiting --------------------------------------------------------------------------------------------------------
 
 notification_operation::notification_operation(condition_core& c) noexcept : condition_(c) {
   base::lock_guard guard(condition_.lock_);
   base::step<"condvar.join">([&] { condition_.waiters_.link_last(entry_); });
 }
 
-// Cancelled before it parked: what it was given meanwhile goes to the next (V2).
+// If the waiter was cancelled before it parked, a notification that it was given meanwhile goes to the next (sync.V2).
 notification_operation::~notification_operation() {
-  lock();
+  condition_.lock_.acquire();
   condition_.waiters_.unlink(entry_);
   const bool unused = entry_.notified;
-  unlock();
+  condition_.lock_.release();
   if (unused) base::step<"condvar.pass_on">([&] { condition_.notify_one(); });
 }
 
@@ -60,7 +60,7 @@ bool notification_operation::try_locked() noexcept {
 
 namespace {
 
-// Lets go of the mutex, and takes it again at the end.
+// Unlocks the mutex, and locks it again at the end.
 class meanwhile_unlocked {
  public:
   meanwhile_unlocked(mutex_core& m, std::source_location where) noexcept : mutex_(m), where_(where) {}

@@ -1,10 +1,12 @@
-// Who waits for a notification. A waiter joins the list while it still holds the mutex, lets go of it, and then parks.
+// The waiters of a condition variable. A waiter joins the list while it still holds the mutex, unlocks the mutex, and
+// then parks.
 //
-// V1. A notification after the waiter has let go of the mutex finds it on the list: parked, and then it is claimed; or on its way, and
-//     then it is marked and will not park. So none is missed.                                       model/condvar
-// V2. A notification goes to one who waits for it: one that cannot be claimed has left, and the next is tried; a marked one that is
-//     cancelled passes it on.                                                                       model/condvar
-// V3. The mutex is held again when a wait ends, however it ends.                                    test sync/condition_variable_*
+// sync.V1. A notification that comes after the waiter has unlocked the mutex finds the waiter on the list. If it is
+//     parked, it is claimed; if it is about to park, it is marked and will not park. So no notification is missed.
+//                                                                                                         model/condvar
+// sync.V2. A notification goes to a task that waits for it. A waiter that cannot be claimed has left, and the next one
+//     is tried; a marked waiter that is cancelled passes the notification on.                             model/condvar
+// sync.V3. The mutex is held again when a wait ends, however it ends.                    test sync/condition_variable_*
 #pragma once
 
 #include <chrono>
@@ -25,17 +27,19 @@ class condition_core {
  private:
   friend class notification_operation;
   struct entry : waits::node {
-    bool parked = false;  // or about to be: who and ticket are valid
-    bool notified = false;  // before it parked
+    bool parked = false;  // it is parked or about to park: who and ticket are valid
+    bool notified = false;  // it was notified before it parked
   };
-  // True: it went to somebody.
+  // Returns true if the notification went to a waiter.
   [[nodiscard]] bool notify(entry& first, claimed_waiters& claimed) noexcept;
 
   base::lock lock_;
   waiters waiters_;  // under lock_
 };
 
-// On the list from the start; off it at the end.
+inline constexpr waits::wait_kind condition_variable_kind{"condition_variable", waits::kind_number::condition_variable};
+
+// It is on the list from its construction to its destruction.
 class notification_operation final : public waits::waitable {
  public:
   explicit notification_operation(condition_core& c) noexcept;
@@ -49,12 +53,10 @@ class notification_operation final : public waits::waitable {
     entry_.parked = true;
     return true;
   }
+  // publish() does not link it again: nobody wakes a waiter of this list to look again.
   void unpublish(waits::node&) noexcept override { condition_.waiters_.unlink(entry_); }
-  void lock() noexcept override { condition_.lock_.acquire(); }
-  void unlock() noexcept override { condition_.lock_.release(); }
   [[nodiscard]] base::lock* own_lock() noexcept override { return &condition_.lock_; }
-  [[nodiscard]] const char* reason() const noexcept override { return "condition_variable"; }
-  [[nodiscard]] const void* object() const noexcept override { return &condition_; }
+  [[nodiscard]] waits::subject what() const noexcept override { return {&condition_variable_kind, &condition_}; }
   [[nodiscard]] waits::node& node() noexcept { return entry_; }
 
  private:

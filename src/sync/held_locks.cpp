@@ -5,6 +5,7 @@
 #include "base/check.hpp"
 #include "base/lock.hpp"
 #include "sched/scheduler.hpp"
+#include "sched/upcalls.hpp"
 #include "task/name.hpp"
 #include "wait/fiber_wait.hpp"
 
@@ -13,7 +14,7 @@ namespace {
 
 struct place {
   base::lock lock;
-  const void* held = nullptr;  // from here on under the lock
+  const void* held = nullptr;  // this and the members below change only under the lock
   const task::record* by = nullptr;
   const char* what = nullptr;
   std::source_location where;

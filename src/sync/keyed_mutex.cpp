@@ -1,4 +1,4 @@
-// How many use a key, under the table's lock: an entry is in the table as long as anybody does.
+// Counts the users of a key, under the table's lock. An entry is in the table as long as anybody uses its key.
 #include <weft/keyed_mutex.hpp>
 
 #include "base/mutation.hpp"

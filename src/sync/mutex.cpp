@@ -9,13 +9,13 @@ namespace weft::inline v1::locks {
 
 using task::wake_reason;
 
-// ---- the word and the list --------------------------------------------------------------------------------------------
+// ---- the word and the list ------------------------------------------------------------------------------------------
 
 bool mutex_core::take_for(claimant& c) noexcept {
   state w = word_.load(base::relaxed);
   while ((w & held) == 0) {
     const state next = (c.woken ? w & ~woken : w) | held;
-    // As in try_take().
+    // acquire as in try_take().
     if (!word_.compare_exchange_weak(w, next, base::order<"mutex.take_woken">(base::acquire), base::relaxed)) continue;
     owner_.store(c.me, base::relaxed);
     c.woken = false;
@@ -24,14 +24,14 @@ bool mutex_core::take_for(claimant& c) noexcept {
   return false;
 }
 
-// With the list's lock. False: it was free, and is taken.
+// Called with the list's lock. Returns false if the mutex was free; it is then taken.
 bool mutex_core::publish(claimant& c) noexcept {
   state w = word_.load(base::relaxed);
   for (;;) {
     if (base::check<"mutex.publish.free">((w & held) == 0)) {
       if (take_for(c)) return false;
       w = word_.load(base::relaxed);
-      // M3. relaxed: the holder that sees W takes the lock before it looks at the list.
+      // relaxed: a holder that sees W takes the lock before it looks at the list (sync.M3).
     } else if (word_.compare_exchange_weak(w, (c.woken ? w & ~woken : w) | waiting, base::relaxed, base::relaxed)) {
       break;
     }
@@ -52,7 +52,8 @@ void mutex_core::unpublish(claimant& c) noexcept {
   if (waiters_.empty()) word_.fetch_and(~waiting, base::relaxed);
 }
 
-// By the holder, who has seen that K is not set: the word is ours alone as long as we have the list's lock (M4).
+// Called by the holder, which has seen that K is not set. The word is its own for as long as it has the list's lock
+// (sync.M4).
 void mutex_core::release_to_waiter(state seen) noexcept {
   base::require((seen & held) != 0, "a mutex is unlocked that nobody holds");
   lock_.acquire();
@@ -62,7 +63,7 @@ void mutex_core::release_to_waiter(state seen) noexcept {
     if (!waiters_.claim(first, hand_over ? wake_reason::data : wake_reason::none)) continue;
     if (hand_over) {
       owner_.store(first.me, base::relaxed);
-      // relaxed: the new owner sees what we did by being resumed.
+      // relaxed: the new owner sees what we did because we resume it.
       word_.store(held | others(), base::relaxed);
     } else {
       first.woken = true;
@@ -72,51 +73,43 @@ void mutex_core::release_to_waiter(state seen) noexcept {
     lock_.release();
     return waits::resume(*first.who);
   }
-  // All have left. Still held, so that the last touch is the compare-exchange (M5).
+  // All waiters have left. The word says "held" once more, so that the last access is the compare-exchange of release()
+  // (sync.M5).
   word_.store(held, base::relaxed);
   lock_.release();
   release();
 }
 
-// A waiter that was woken leaves without the mutex.
+// A waiter that was woken leaves without the mutex, and passes its wake on (sync.M2).
 void mutex_core::give_up_wake() noexcept {
   lock_.acquire();
   waits::node* next = nullptr;
   for (state w = word_.load(base::relaxed);;) {
     if ((w & held) == 0 && (next = waiters_.claim_first(wake_reason::none)) != nullptr) {
-      // K goes on to it, whoever may take the mutex meanwhile.
+      // K is passed on to this waiter, whoever may take the mutex meanwhile.
       static_cast<claimant*>(next)->woken = true;
       if (waiters_.empty()) word_.fetch_and(~waiting, base::relaxed);
       break;
     }
-    // Held: its holder's unlock sees W. Or free, and nobody waits.
+    // Either the mutex is held, and the holder's unlock sees W, or it is free and nobody waits. K is cleared.
     if (word_.compare_exchange_weak(w, (w & held) | others(), base::relaxed, base::relaxed)) break;
   }
   lock_.release();
   if (next != nullptr) waits::resume(*next->who);
 }
 
-// ---- waiting ----------------------------------------------------------------------------------------------------------
+// ---- waiting --------------------------------------------------------------------------------------------------------
 
 namespace {
 
-// False: cancelled. Not fiber_wait, which yields when the budget is spent: here that would be with the mutex held.
-[[nodiscard]] bool lock_in_task(mutex_core& m, sched::worker* on, bool interruptible, std::source_location where) {
-  using waits::detail::round;
-  task::record& self = *on->current();
-  lock_operation op(m, owner_of(self));
+// Returns false if the task was cancelled. It does not use fiber_wait, which yields when the budget is spent: the task
+// would do so with the mutex held.
+[[nodiscard]] bool lock_in_task(mutex_core& m, sched::worker& on, bool interruptible, std::source_location where) {
   waits::check_may_suspend(0, where);
-  do {
-    waits::note_site(self, op.reason(), op.object(), where);
-    op.lock();
-    switch (waits::detail::park_locked(*on, self, op, op.node(), interruptible)) {
-      case round::settle:
-      case round::completed: return true;
-      case round::cancelled: return false;
-      case round::again: on = sched::this_worker();
-    }
-  } while (!op.try_complete());
-  return true;
+  waits::task_waiter self(on, where);
+  lock_operation op(m, owner_of(self.parkable()));
+  waits::wait<lock_operation> waiting(op, op.node(), interruptible);
+  return waits::drive(waiting, op, self).how != waits::step::cancelled;
 }
 
 void check_not_held(const mutex_core& m, owner me, std::source_location where) {
@@ -133,7 +126,7 @@ void check_not_held(const mutex_core& m, owner me, std::source_location where) {
   if (on == nullptr || on->current() == nullptr) {
     lock_operation op(m, me);
     (void)waits::thread_wait(op, op.node());
-  } else if (!lock_in_task(m, on, on->current()->shields == 0 && !on->is_unwinding(), where)) {
+  } else if (!lock_in_task(m, *on, waits::can_be_cancelled(*on, *on->current()), where)) {
     waits::throw_cancelled();
   }
 }
@@ -169,7 +162,7 @@ void relock_for(owner me, mutex_core& m, std::source_location where) noexcept {
   if (m.try_take(me)) return;
   sched::worker* on = sched::this_worker();
   if (on != nullptr && on->current() != nullptr) {
-    (void)lock_in_task(m, on, false, where);
+    (void)lock_in_task(m, *on, false, where);
   } else {
     lock_operation op(m, me);
     (void)waits::thread_wait(op, op.node());

@@ -3,21 +3,22 @@
 //   word_   2   1   0                   H  held     W  somebody is on the list
 //         [ K ][ W ][ H ]               K  one waiter was woken and is on its way to try
 //
-// Whoever finds it free takes it, also past those that wait (barging): the running task goes on at the price of one
-// read-modify-write, and a waiter that it wakes costs it nothing until it stops by itself. A waiter that was woken and beaten to it
-// goes to the head of the list, and the next unlock hands the mutex over to it: nobody is beaten twice. Both were
-// measured: docs/decisions/0007-mutex.md.
+// Whoever finds the mutex free takes it, also ahead of those that wait (barging). So the running task continues at the
+// price of one read-modify-write, and a waiter that it wakes costs it nothing until it stops by itself. A waiter that
+// was woken and was not fast enough goes to the head of the list, and the next unlock hands the mutex over to it, so no
+// waiter loses twice. Both were measured: docs/decisions/0007-mutex.md.
 //
-// M1. H is set by the one operation of the one who takes it, and cleared, or handed over, by the one who holds it: mutual exclusion,
-//     and what was done under the mutex is seen by the next.                                  model/mutex, test sync/mutex_*
-// M2. W without H implies K: the unlock that would leave a free mutex to waiters claims one of them and sets K, both under the
-//     list's lock. K ends when that waiter takes the mutex, waits again (for one who holds it) or gives up, and who gives up wakes
-//     the next if the mutex is free. So no wake is lost.                                      model/mutex, test sync/mutex_waiter_*
-// M3. W is set under the list's lock, on a mutex that is held, and so seen by its holder's unlock.           model/mutex
-// M4. While it is held and K is not set, the word changes only under the list's lock and by the holder; whoever tries to take it
-//     sets what is set.                                                                       (follows)
-// M5. unlock() ends with one compare-exchange, or with the release of the list's lock while somebody else is still to come: who takes
-//     the mutex next may destroy it.                                                          model/mutex_*_destroys
+// sync.M1. H is set by one operation of the taker, and cleared or handed over by the holder: mutual exclusion, and the
+//     next holder sees what was done under the mutex.                                    model/mutex, test sync/mutex_*
+// sync.M2. W without H implies K: an unlock that would leave a free mutex to waiters claims one of them and sets K,
+//     both under the list's lock. K ends when that waiter takes the mutex, waits again (because somebody holds it) or
+//     gives up. A waiter that gives up wakes the next one if the mutex is free. So no wake is lost.
+//                                                                                     model/mutex, test sync/a_waiter_*
+// sync.M3. W is set under the list's lock, on a mutex that is held, so the holder's unlock sees it.         model/mutex
+// sync.M4. While the mutex is held and K is not set, the word changes only under the list's lock and by the holder:
+//     whoever tries to take it sets a bit that is set already.                                  follows from sync.M1–M3
+// sync.M5. unlock() ends with one compare-exchange, or with the release of the list's lock while another waiter is yet
+//     to be served: whoever takes the mutex next may destroy it.                                 model/mutex_*_destroys
 #pragma once
 
 #include <chrono>
@@ -35,10 +36,10 @@ class mutex_core {
   using state = std::uint32_t;
 
  public:
-  // Sets H, which changes nothing if it is set: one operation, whoever waits. Only the one bit is looked at, so that it is a single
-  // instruction where there is one (lock bts).
+  // Sets H, which changes nothing if it is set already: one operation, whether somebody waits or not. It looks at this
+  // one bit only, so the compiler can use a single instruction where there is one (lock bts).
   [[nodiscard]] bool try_take(owner me) noexcept {
-    // acquire pairs with the release in release() and release_to_waiter(): what the last holder did is seen.
+    // acquire pairs with the release in release() and release_to_waiter(): the taker sees what the last holder did.
     if ((word_.fetch_or(held, base::order<"mutex.take">(base::acquire)) & held) != 0) return false;
     owner_.store(me, base::relaxed);
     return true;
@@ -46,9 +47,10 @@ class mutex_core {
   void release() noexcept {
     owner_.store(0, base::relaxed);
     state w = held;
-    // A guess: nothing has to be loaded first. release pairs with the acquire in try_take(). The last touch (M5).
+    // The expected value is a guess, so nothing has to be loaded first. release pairs with the acquire in try_take().
+    // This is the last access (sync.M5).
     while (!word_.compare_exchange_strong(w, w & ~held, base::order<"mutex.release">(base::release), base::relaxed))
-      // M2: only with K, or without waiters, may it become free just so.
+      // sync.M2: without K the mutex may become free in this way only if nobody waits.
       if (base::check<"mutex.release.wake">((w & woken) == 0)) return release_to_waiter(w);
   }
 
@@ -58,12 +60,13 @@ class mutex_core {
 
  private:
   friend class lock_operation;
+  friend struct weft::detail::observer;
   static constexpr state held = 1, waiting = 2, woken = 4;
 
   struct claimant : waits::node {
     owner me = 0;
-    bool woken = false;  // K stands for this one
-    bool beaten = false;  // it was woken before, and somebody else was faster
+    bool woken = false;  // K stands for this waiter
+    bool beaten = false;  // it was woken before, and another task was faster
   };
 
   [[nodiscard]] bool take_for(claimant& c) noexcept;
@@ -75,11 +78,13 @@ class mutex_core {
 
   base::atomic<state> word_{0};
   base::lock lock_;
-  base::atomic<owner> owner_{0};  // written by the holder only; to tell a task that waits for itself
+  base::atomic<owner> owner_{0};  // written by the holder only; detects a task that waits for itself
   waiters waiters_;  // under lock_
 };
 
-// A wait for the mutex. Whatever it ends with, a wake it was given and did not use is passed on (M2).
+inline constexpr waits::wait_kind mutex_kind{"mutex", waits::kind_number::mutex};
+
+// A wait for the mutex. However it ends, a wake that it was given and did not use is passed on (sync.M2).
 class lock_operation final : public waits::waitable {
  public:
   lock_operation(mutex_core& m, owner me) noexcept : mutex_(m) { entry_.me = me; }
@@ -92,11 +97,8 @@ class lock_operation final : public waits::waitable {
   bool try_complete() noexcept override { return mutex_.take_for(entry_); }
   bool publish(waits::node&) noexcept override { return mutex_.publish(entry_); }
   void unpublish(waits::node&) noexcept override { mutex_.unpublish(entry_); }
-  void lock() noexcept override { mutex_.lock_.acquire(); }
-  void unlock() noexcept override { mutex_.lock_.release(); }
   [[nodiscard]] base::lock* own_lock() noexcept override { return &mutex_.lock_; }
-  [[nodiscard]] const char* reason() const noexcept override { return "mutex"; }
-  [[nodiscard]] const void* object() const noexcept override { return &mutex_; }
+  [[nodiscard]] waits::subject what() const noexcept override { return {&mutex_kind, &mutex_}; }
   [[nodiscard]] waits::node& node() noexcept { return entry_; }
 
  private:
@@ -107,7 +109,7 @@ class lock_operation final : public waits::waitable {
 // Cancellation points.
 void lock(mutex_core& m, std::source_location where);
 [[nodiscard]] bool lock_until(mutex_core& m, std::chrono::steady_clock::time_point when, std::source_location where);
-// Not.
+// Never cancellation points.
 void relock(mutex_core& m, std::source_location where) noexcept;
 [[nodiscard]] inline bool try_lock(mutex_core& m) noexcept {
   if (!m.try_take(this_owner())) return false;

@@ -1,4 +1,4 @@
-// A mutex for those who come while it is being done, and a flag for those who come later.
+// A mutex for callers that come while the function runs, and a flag for those that come later.
 #include <weft/once.hpp>
 
 #include "base/atomic.hpp"
@@ -13,7 +13,7 @@ using done_flag = base::atomic<bool>;
 }
 
 bool once_flag::is_done() const noexcept {
-  // Pairs with the release in end(): what was done is seen.
+  // Pairs with the release in end(): the caller sees what the function did.
   return locks::core_in<const done_flag>(done_).load(base::order<"once.is_done">(base::acquire));
 }
 

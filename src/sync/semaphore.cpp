@@ -7,19 +7,19 @@
 
 namespace weft::inline v1::locks {
 
-// ---- the word and the list, with the lock -------------------------------------------------------------------------------
+// ---- the word and the list, with the lock ---------------------------------------------------------------------------
 
-// From now on, until W is cleared, the word is ours (P1).
+// From now on, until W is cleared, only the holder of the lock changes the word (sync.P1).
 void permit_operation::freeze() noexcept {
-  // relaxed: who takes under the lock does so in publish().
+  // relaxed: whoever takes permits under the lock does so in publish(), which acquires.
   semaphore_->word_.fetch_or(semaphore_core::waiting, base::relaxed);
 }
 
-// False: there was enough, and it is taken.
+// Returns false if there were enough permits; they are then taken.
 bool semaphore_core::publish(request& r) noexcept {
   std::uint64_t w = word_.fetch_or(waiting, base::order<"semaphore.publish">(base::acquire)) | waiting;
   if (base::check<"semaphore.publish.enough">(waiters_.empty() && w / one >= r.wants)) {
-    // release: what was released to us is seen by who acquires the rest.
+    // release: whoever acquires the rest sees what was released to us.
     word_.store(w - waiting - r.wants * one, base::order<"semaphore.publish.rest">(base::release));
     return false;
   }
@@ -27,31 +27,31 @@ bool semaphore_core::publish(request& r) noexcept {
   return true;
 }
 
-// Gives from `permits` as long as there is enough for the first; returns what is left.
+// Gives from `permits` to the waiters, in order, as long as there are enough for the first one. Returns what is left.
 std::uint64_t semaphore_core::grant(std::uint64_t permits, claimed_waiters& to) noexcept {
   while (waits::node* n = waiters_.first()) {
     const std::uint64_t wants = static_cast<request*>(n)->wants;
     if (wants > permits) break;
-    if (!waiters_.claim(*n, task::wake_reason::data)) continue;  // P3
+    if (!waiters_.claim(*n, task::wake_reason::data)) continue;  // sync.P3
     permits -= wants;
     to.add(*n);
   }
   return permits;
 }
 
-// A request that leaves may have kept others behind it from what there is (P2).
+// A request that leaves the list may have kept those behind it from permits that are there (sync.P2).
 void semaphore_core::unpublish(request& r) noexcept {
   if (!is_waited_for()) return;
   waiters_.unlink(r);
   claimed_waiters granted;
   std::uint64_t permits = word_.load(base::relaxed) / one;
   base::step<"semaphore.pass_on">([&] { permits = grant(permits, granted); });
-  // release pairs with the acquire in try_take(): this store stands for all those before it.
+  // release pairs with the acquire in try_take(): this store continues the release of all stores before it.
   word_.store(permits * one | (waiters_.empty() ? 0 : waiting), base::order<"semaphore.leave">(base::release));
   granted.resume();
 }
 
-// ---- without the lock -------------------------------------------------------------------------------------------------
+// ---- without the lock -----------------------------------------------------------------------------------------------
 
 bool semaphore_core::give_to_waiters(std::uint64_t n) noexcept {
   claimed_waiters granted;
@@ -71,7 +71,8 @@ bool semaphore_core::give_to_waiters(std::uint64_t n) noexcept {
     word_.store(left * one | waiting, base::relaxed);
     lock_.release();
   } else {
-    // What nobody on the list wants is given by the compare-exchange, so that it is the last touch (P4).
+    // Permits that nobody on the list wants are given by the compare-exchange of give(), so that it is the last access
+    // (sync.P4).
     word_.store(0, base::relaxed);
     lock_.release();
     if (left != 0) (void)give(left);
@@ -83,9 +84,11 @@ bool semaphore_core::give_to_waiters(std::uint64_t n) noexcept {
 bool permit_operation::try_complete() noexcept { return semaphore_->try_take(entry_.wants); }
 bool permit_operation::publish(waits::node&) noexcept { return semaphore_->publish(entry_); }
 void permit_operation::unpublish(waits::node&) noexcept { semaphore_->unpublish(entry_); }
-void permit_operation::lock() noexcept { semaphore_->lock_.acquire(); }
-void permit_operation::unlock() noexcept { semaphore_->lock_.release(); }
 base::lock* permit_operation::own_lock() noexcept { return &semaphore_->lock_; }
+waits::subject permit_operation::what() const noexcept {
+  static constexpr waits::wait_kind semaphore_kind{"semaphore", waits::kind_number::semaphore};
+  return {&semaphore_kind, semaphore_};
+}
 
 void acquire(semaphore_core& s, std::uint64_t n, std::source_location where) {
   if (undisturbed() != nullptr && s.try_take(n)) [[likely]]

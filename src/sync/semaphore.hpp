@@ -3,12 +3,15 @@
 //   63              1   0
 //  [ permits         ][ W ]       W  somebody is on the list, or is about to be
 //
-// P1. With W set the word changes only under the lock; without it by compare-exchanges alone, which fail when W comes.  (by code)
-// P2. A request waits only while it is behind another or wants more than there is: whoever adds permits or leaves the list looks at
-//     the head again. So no permit lies idle beside a request it would fulfil.     model/semaphore, test sync/semaphore_*
-// P3. Permits given to a waiter are taken out of the word after its claim, so one that left has been given none. model/semaphore
-// P4. release() ends with one compare-exchange, or with the lock's release while somebody is still waiting or yet to be resumed:
-//     who acquires may destroy it.                                                 model/semaphore_*_destroys
+// sync.P1. While W is set, the word changes only under the lock. While it is not, the word changes by compare-exchanges
+//     alone, which fail when W comes.                        model/semaphore, test sync/a_large_request_is_not_passed_*
+// sync.P2. A request waits only while it is behind another one or wants more permits than there are: whoever adds
+//     permits or leaves the list looks at the head again. So no permit lies idle beside a request that it would fulfil.
+//                                                                                model/semaphore, test sync/semaphore_*
+// sync.P3. Permits for a waiter are taken out of the word after the waiter is claimed, so a waiter that has left was
+//     given none.                                                                                       model/semaphore
+// sync.P4. release() ends with one compare-exchange, or with the lock's release while somebody still waits or is yet to
+//     be resumed: whoever acquires may destroy the semaphore.                                model/semaphore_*_destroys
 #pragma once
 
 #include "base/atomic.hpp"
@@ -26,17 +29,18 @@ class semaphore_core {
   [[nodiscard]] bool try_take(std::uint64_t n) noexcept {
     std::uint64_t w = word_.load(base::relaxed);
     while ((w & waiting) == 0 && w / one >= n)
-      // acquire pairs with the release in give() and the stores under the lock: what was done before release() is seen.
+      // acquire pairs with the release in give() and the stores under the lock: the caller sees what was done before
+      // release().
       if (word_.compare_exchange_weak(w, w - n * one, base::order<"semaphore.take">(base::acquire), base::relaxed))
         return true;
     return false;
   }
-  // False: there would be more than semaphore::max().
+  // Returns false if there would be more than semaphore::max() permits.
   [[nodiscard]] bool give(std::uint64_t n) noexcept {
     std::uint64_t w = word_.load(base::relaxed);
     while ((w & waiting) == 0) {
       if (n > semaphore::max() - w / one) return false;
-      // release pairs with the acquire in try_take(). The last touch (P4).
+      // release pairs with the acquire in try_take(). This is the last access (sync.P4).
       if (word_.compare_exchange_weak(w, w + n * one, base::order<"semaphore.give">(base::release), base::relaxed))
         return true;
     }

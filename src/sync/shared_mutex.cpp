@@ -6,15 +6,15 @@
 
 namespace weft::inline v1::locks {
 
-// ---- the word and the lists, with the lock --------------------------------------------------------------------------------
+// ---- the word and the lists, with the lock --------------------------------------------------------------------------
 
-// False: it was free for this, and is taken.
+// Returns false if the mutex was free for this access; it is then taken.
 bool shared_mutex_core::publish(access a, waits::node& n) noexcept {
-  // acquire: as in try_take(). From here on the word is ours (R2).
+  // acquire as in try_take(). From here on only the holder of the lock changes the word (sync.R2).
   const std::uint64_t w = word_.fetch_or(waiting, base::order<"rwlock.publish">(base::acquire)) & ~waiting;
   const bool first = a == access::write || writers_.empty();
   if (base::check<"rwlock.publish.free">(first && admits(w, a))) {
-    // release: what others let go of is seen by who comes next.
+    // release: whoever comes next sees what others did before they unlocked.
     word_.store((w + weight(a)) | others(), base::order<"rwlock.publish.taken">(base::release));
     return false;
   }
@@ -22,7 +22,7 @@ bool shared_mutex_core::publish(access a, waits::node& n) noexcept {
   return true;
 }
 
-// From a word without W to one with those let in (R3).
+// Lets waiters in (sync.R3). Takes a word without W, and returns it with those that were let in.
 std::uint64_t shared_mutex_core::admit(std::uint64_t w, claimed_waiters& in) noexcept {
   while (admits(w, access::write)) {
     waits::node* n = writers_.first();
@@ -39,7 +39,7 @@ std::uint64_t shared_mutex_core::admit(std::uint64_t w, claimed_waiters& in) noe
   return w;
 }
 
-// A writer that leaves may have kept readers out.
+// A writer that leaves the list may have kept readers out.
 void shared_mutex_core::unpublish(access a, waits::node& n) noexcept {
   std::uint64_t w = word_.load(base::relaxed);
   if ((w & waiting) == 0) return;
@@ -47,18 +47,18 @@ void shared_mutex_core::unpublish(access a, waits::node& n) noexcept {
   w &= ~waiting;
   claimed_waiters in;
   base::step<"rwlock.pass_on">([&] { w = admit(w, in); });
-  // release pairs with the acquire in try_take(): this store stands for all those before it.
+  // release pairs with the acquire in try_take(): this store continues the release of all stores before it.
   word_.store(w | others(), base::order<"rwlock.leave">(base::release));
   in.resume();
 }
 
-// ---- without the lock -------------------------------------------------------------------------------------------------
+// ---- without the lock -----------------------------------------------------------------------------------------------
 
 void shared_mutex_core::release_to_waiters(access a) noexcept {
   claimed_waiters in;
   lock_.acquire();
   const std::uint64_t seen = word_.load(base::relaxed);
-  if (base::check<"rwlock.second_look">((seen & waiting) == 0)) {  // the word is not ours (R2)
+  if (base::check<"rwlock.second_look">((seen & waiting) == 0)) {  // others may change the word (sync.R2)
     lock_.release();
     return release(a);
   }
@@ -68,7 +68,8 @@ void shared_mutex_core::release_to_waiters(access a) noexcept {
   const std::uint64_t freed = w - weight(a);
   const std::uint64_t next = admit(freed, in);
   if (next == freed && others() == 0) {
-    // All have left. Still held, so that the last touch is the compare-exchange (R4).
+    // All waiters have left. The word still says "held", so that the last access is the compare-exchange of release()
+    // (sync.R4).
     word_.store(w, base::relaxed);
     lock_.release();
     return release(a);
@@ -91,7 +92,7 @@ void check_not_held(const shared_mutex_core& m, owner me, std::source_location w
     weft::detail::throw_usage("a shared_mutex is locked by who holds it already: it would wait for itself", where);
 }
 
-// Of a reader it is not known that it is one.
+// Only a writer is noted. Nobody knows which task is a reader.
 void note_held(const shared_mutex_core& m, access a, std::source_location where) noexcept {
   if (a == access::write) now_held(&m, "shared_mutex", where);
 }

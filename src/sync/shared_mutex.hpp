@@ -1,15 +1,19 @@
-// Many readers or one writer: one word, and behind it a list of writers and one of readers with a lock of their own.
+// A mutex for many readers or one writer: one word, and behind it a list of writers and a list of readers, with one
+// lock for both.
 //
 //   63             2   1   0
 //  [ readers        ][ X ][ W ]     X  a writer holds it     W  somebody is on a list, or is about to be
 //
-// R1. X excludes readers; what a writer did is seen by those who come after it, what readers did by the next writer.
-//                                                                               model/rwlock, test sync/shared_mutex_*
-// R2. With W set the word changes only under the lock; without it by compare-exchanges alone, which fail when W comes. So a writer
-//     that waits keeps new readers out.                                         test sync/a_waiting_writer_keeps_new_readers_out
-// R3. Nobody waits for what is free: whoever lets go or leaves a list lets in the first writer, or, if no writer waits, all
-//     readers. A lock given to a waiter is in the word after its claim, so one that left was given none.     model/rwlock
-// R4. An unlock ends with one compare-exchange, or with the lock's release while somebody is yet to be resumed. model/rwlock_*_destroys
+// sync.R1. X excludes readers. Those that come after a writer see what it did, and the next writer sees what readers
+//     did.                                                                       model/rwlock, test sync/shared_mutex_*
+// sync.R2. While W is set, the word changes only under the lock. While it is not, the word changes by compare-exchanges
+//     alone, which fail when W comes. So a writer that waits keeps new readers out.
+//                                                                    test sync/a_waiting_writer_keeps_new_readers_out_*
+// sync.R3. Nobody waits for what is free: whoever unlocks or leaves a list lets in the first writer or, if no writer
+//     waits, all readers. A lock for a waiter is put into the word after the waiter is claimed, so a waiter that has
+//     left was given none.                                                                                 model/rwlock
+// sync.R4. An unlock ends with one compare-exchange, or with the lock's release while somebody is yet to be resumed.
+//                                                                                               model/rwlock_*_destroys
 #pragma once
 
 #include <chrono>
@@ -43,7 +47,7 @@ class shared_mutex_core {
     while ((w & waiting) == 0) {
       if (!holds(w, a)) [[unlikely]]
         fail_not_held(a);
-      // release pairs with the acquire in try_take(). The last touch (R4).
+      // release pairs with the acquire in try_take(). This is the last access (sync.R4).
       if (word_.compare_exchange_weak(w, w - weight(a), base::order<"rwlock.release">(base::release), base::relaxed))
         return;
     }
@@ -55,6 +59,7 @@ class shared_mutex_core {
 
  private:
   friend class access_operation;
+  friend struct weft::detail::observer;
   static constexpr std::uint64_t waiting = 1, writing = 2, reader = 4;
   static constexpr std::uint64_t weight(access a) noexcept { return a == access::write ? writing : reader; }
   static constexpr bool admits(std::uint64_t w, access a) noexcept {
@@ -76,8 +81,12 @@ class shared_mutex_core {
   base::lock lock_;
   waiters writers_;  // under lock_
   waiters readers_;  // under lock_
-  base::atomic<owner> writer_{0};  // written by the writer only; to tell one that waits for itself
+  base::atomic<owner> writer_{0};  // written by the writer only; detects one that waits for itself
 };
+
+inline constexpr waits::wait_kind shared_mutex_write_kind{"shared_mutex (write)",
+                                                          waits::kind_number::shared_mutex_write};
+inline constexpr waits::wait_kind shared_mutex_read_kind{"shared_mutex (read)", waits::kind_number::shared_mutex_read};
 
 class access_operation final : public waits::waitable {
  public:
@@ -86,15 +95,12 @@ class access_operation final : public waits::waitable {
   bool try_complete() noexcept override { return mutex_.try_take(access_, me_); }
   bool publish(waits::node& n) noexcept override { return mutex_.publish(access_, n); }
   void unpublish(waits::node& n) noexcept override { mutex_.unpublish(access_, n); }
-  void lock() noexcept override { mutex_.lock_.acquire(); }
-  void unlock() noexcept override { mutex_.lock_.release(); }
   [[nodiscard]] base::lock* own_lock() noexcept override { return &mutex_.lock_; }
-  [[nodiscard]] const char* reason() const noexcept override {
-    return access_ == access::write ? "shared_mutex (write)" : "shared_mutex (read)";
+  [[nodiscard]] waits::subject what() const noexcept override {
+    return {access_ == access::write ? &shared_mutex_write_kind : &shared_mutex_read_kind, &mutex_};
   }
-  [[nodiscard]] const void* object() const noexcept override { return &mutex_; }
   [[nodiscard]] waits::node& node() noexcept { return node_; }
-  // After it was completed.
+  // To be called after it was completed.
   void note_writer() noexcept {
     if (access_ == access::write) mutex_.writer_.store(me_, base::relaxed);
   }

@@ -40,7 +40,7 @@ bool signal_core::is_set() noexcept {
   return set_;
 }
 
-// ---- waiting ----------------------------------------------------------------------------------------------------------
+// ---- waiting --------------------------------------------------------------------------------------------------------
 
 bool signal_operation::try_locked() noexcept {
   return base::check<"signal.look">(round_ != no_round ? signal_->round() != round_ : signal_->take_flag(takes_));
@@ -50,8 +50,6 @@ bool signal_operation::publish(waits::node&) noexcept {
   return true;
 }
 void signal_operation::unpublish(waits::node&) noexcept { signal_->unpublish(node_); }
-void signal_operation::lock() noexcept { signal_->lock(); }
-void signal_operation::unlock() noexcept { signal_->unlock(); }
 base::lock* signal_operation::own_lock() noexcept { return &signal_->own_lock(); }
 
 signal_core& signal_room::core() noexcept { return core_in<signal_core>(room_); }
@@ -61,17 +59,17 @@ signal_room::~signal_room() {
                 "that uses it has ended");
 }
 
-void wait_for(signal_core& s, until_set u, const char* reason, std::source_location where) {
-  signal_operation op(s, u, reason);
+void wait_for(signal_core& s, until_set u, const waits::wait_kind& kind, std::source_location where) {
+  signal_operation op(s, u, kind);
   complete(op, where);
 }
-bool wait_until(signal_core& s, until_set u, const char* reason, std::chrono::steady_clock::time_point when,
+bool wait_until(signal_core& s, until_set u, const waits::wait_kind& kind, std::chrono::steady_clock::time_point when,
                 std::source_location where) {
-  signal_operation op(s, u, reason);
+  signal_operation op(s, u, kind);
   return complete_until(op, when, where);
 }
-void wait_for(signal_core& s, until_round_ends u, const char* reason, std::source_location where) {
-  signal_operation op(s, u, reason);
+void wait_for(signal_core& s, until_round_ends u, const waits::wait_kind& kind, std::source_location where) {
+  signal_operation op(s, u, kind);
   complete(op, where);
 }
 void set_for_one(signal_core& s) noexcept { s.set_for_one(); }

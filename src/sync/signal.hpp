@@ -1,11 +1,11 @@
-// A flag, a number of rounds, and who waits for either: behind event, notify, latch and barrier.
+// A flag, a number of rounds, and the waiters for either. It is the core of event, notify, latch and barrier.
 //
-// Everything happens under the lock, which may be destroyed right after its release; so an event on the stack of the one who waits
-// for it is safe, and nothing here is lock-free.
+// Everything happens under the lock, and the lock may be destroyed right after its release. So an event on the stack of
+// its waiter is safe, and nothing here is lock-free.
 //
-// E1. Nobody waits for a flag that is set, or for the end of a round that has ended.              model/event, model/barrier
-// E2. A set for one goes to one waiter by its claim, or stays for the next one who comes: a waiter that left takes none with it.
-//                                                                                                 model/notify
+// sync.E1. Nobody waits for a flag that is set, or for the end of a round that has ended.  model/event_*, model/barrier
+// sync.E2. A set for one goes to one waiter by its claim, or stays for the next one that comes. A waiter that has left
+//     takes none with it.                                                                                model/notify_*
 #pragma once
 
 #include <cstdint>
@@ -45,6 +45,8 @@ class signal_core {
   [[nodiscard]] bool is_set() noexcept;
 
  private:
+  friend struct weft::detail::observer;
+
   base::lock lock_;
   bool set_ = false;
   std::uint64_t round_ = 0;

@@ -1,10 +1,12 @@
-// Who waits for a primitive: a FIFO of nodes, and those that were claimed from it and are resumed once the lock is free.
+// The waiters of a primitive: a FIFO of nodes, and the nodes that were claimed from it and are resumed once the lock is
+// free.
 //
-// G1. A waiter is either claimed by one who has something for it, or leaves by itself (cancelled, late): never both, because both
-//     are the claim of one word. What is meant for a waiter that cannot be claimed goes to the next.   model/semaphore, model/mutex
-// G2. Whoever was claimed by a release, an unlock or a signal is resumed after the waker's last touch of the primitive: the one
-//     resumed may destroy it. One that leaves its own wait (cancelled, late) still uses it until its call returns.
-//                                                                  test sync/*_may_destroy_it, model/mutex, model/semaphore
+// sync.G1. A waiter is either claimed by somebody that has something for it, or leaves by itself (cancelled, timed
+//     out). Never both, because both are the claim of one word. What is meant for a waiter that cannot be claimed goes
+//     to the next.                                                                         model/semaphore, model/mutex
+// sync.G2. A waiter that was claimed by a release, an unlock or a signal is resumed after the waker's last access to
+//     the primitive, because it may destroy the primitive. A waiter that leaves by itself (cancelled, timed out) still
+//     uses the primitive until its call returns.               test sync/*_may_destroy_it, model/mutex, model/semaphore
 #pragma once
 
 #include "base/mutation.hpp"
@@ -12,7 +14,7 @@
 
 namespace weft::inline v1::locks {
 
-// Claimed waiters in their order, linked by `next`; the nodes are ours until they are resumed.
+// Claimed waiters in their order, linked by `next`. The nodes belong to the claimer until their waiters are resumed.
 class claimed_waiters {
  public:
   claimed_waiters() = default;
@@ -27,10 +29,9 @@ class claimed_waiters {
   void resume() noexcept {
     while (first_ != nullptr) {
       waits::node* n = first_;
-      first_ = n->next;  // the node is its owner's as soon as it runs
+      first_ = n->next;  // the waiter may reuse its node as soon as it runs
       waits::resume(*n->who);
     }
-    end_ = &first_;
   }
 
  private:
@@ -38,7 +39,7 @@ class claimed_waiters {
   waits::node** end_ = &first_;
 };
 
-// Everything with the primitive's lock.
+// All calls need the primitive's lock.
 class waiters {
  public:
   [[nodiscard]] bool empty() const noexcept { return head_ == nullptr; }
@@ -55,7 +56,8 @@ class waiters {
   }
   void unlink(waits::node& n) noexcept { waits::unlink(head_, n); }
 
-  // Takes the first one off. True: it is claimed, and the caller's until it is resumed. False: it has left already (G1).
+  // Takes the first waiter off the list. Returns true if it is claimed; it then belongs to the caller until it is
+  // resumed. Returns false if it has left already (sync.G1).
   [[nodiscard]] bool claim(waits::node& first, task::wake_reason why) noexcept {
     unlink(first);
     return base::check<"waiters.claim">(waits::claim(first, why));

@@ -6,14 +6,14 @@
 namespace weft::inline v1::task {
 
 void share_locals(const record& from, record& to) noexcept {
-  to.locals = from.locals;
-  to.locals->references.fetch_add(1, base::relaxed);
+  to.locals() = from.locals();
+  to.locals()->references.fetch_add(1, base::relaxed);
   to.extras |= has_locals;
 }
 
 void release_locals(record& t) noexcept {
   t.extras &= static_cast<extra>(~has_locals);
-  drop_binding(std::exchange(t.locals, nullptr));
+  drop_binding(std::exchange(t.locals(), nullptr));
 }
 
 void drop_binding(local_binding* b) noexcept {

@@ -1,5 +1,5 @@
-// Task-local values: a list of bindings, the innermost first. Bindings do not change once they are made, so a child shares its
-// parent's list by one reference.
+// Task-local values: a list of bindings, the innermost first. A binding does not change once it is made, so a child
+// shares its parent's list by one reference.
 #pragma once
 
 #include <cstddef>
@@ -27,7 +27,7 @@ namespace weft::inline v1::task {
 using detail::local_binding;
 
 void share_locals(const record& from, record& to) noexcept;
-// Destroys what nobody else has: the user's destructors run here.
+// Destroys the bindings that no other task refers to. The user's destructors run here.
 void release_locals(record& t) noexcept;
 void drop_binding(local_binding* b) noexcept;
 

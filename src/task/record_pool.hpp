@@ -1,26 +1,29 @@
-// Where records come from: slabs that stay mapped until the runtime goes, per-worker caches, one global fallback.
+// Where the records of fibers come from: slabs that stay mapped until the runtime ends, caches of the workers, and one
+// global pool behind them.
 //
-// Between the caches and the pool records travel in whole batches: chains of a fixed length of which only the first record is
-// touched. Free records are cold, and a walk along them to cut off or to count would miss the caches at every step.
+// Between the caches and the pool, records move in whole batches: chains of a fixed length of which only the first
+// record is accessed. Free records are cold, and a walk along a chain, to cut it or to count it, would miss the cache
+// at every record.
 //
-// P1. A record's address is a record's address until shutdown; its word's ticket never goes back, not even when the pages
-//     of a whole free slab are given back to the system (the slab's header keeps the highest ticket).  test task/recycle_*
-// P2. Slabs can be walked without locks, at any time, by dumps and debuggers: while somebody walks, no slab's records end and begin
-//     again. Who walks is counted, has a fence and then asks which slabs are populated; who trims says that they are not, has a fence
-//     and then asks whether somebody walks.                                                              test task/walk_*, model/record_pool
-// P3. A failed allocation leaks nothing; the pool stays usable.                                         test task/record_pool_*
+// task.P1. The address of a record is that of a record until shutdown. The ticket in its word never goes back, not even
+//     when the pages of a wholly free slab are given back to the system (the slab's header keeps the highest ticket).
+//          test task/a_record_given_back_*, task/trim_gives_whole_free_slabs_back_*, wait/a_ticket_is_not_given_again_*
+// task.P2. Slabs can be walked without locks, at any time, by dumps and debuggers: while somebody walks, the records of
+//     no slab are destroyed and constructed again. A walker counts itself, has a fence, and then asks which slabs are
+//     populated. trim() marks slabs as not populated, has a fence, and then asks whether somebody walks.
+//                              model/record_pool, test task/can_be_walked_without_locks_*, task/keeps_its_pages_while_*
+// task.P3. A failed allocation leaks nothing, and the pool stays usable.                     test task/without_memory_*
 #pragma once
 
 #include <cstddef>
-#include <exception>
-#include <functional>
 #include <optional>
-#include <string_view>
+#include <utility>
 
 #include "base/atomic.hpp"
 #include "base/cache_line.hpp"
 #include "base/lock.hpp"
 #include "base/portion.hpp"
+#include "task/origin.hpp"
 #include "task/task.hpp"
 
 namespace weft::inline v1::task {
@@ -29,34 +32,36 @@ class slab;
 
 class record_pool {
  public:
-  record_pool() = default;
+  explicit record_pool(origin of_all = {}) noexcept : origin_(std::move(of_all)) {}
   record_pool(const record_pool&) = delete;
   record_pool& operator=(const record_pool&) = delete;
 
-  // Of the runtime, and wanted by whoever still holds a record when it has gone. Set once, before the first acquire.
-  std::function<void(std::string_view task, std::exception_ptr error)> on_unhandled;
-  std::uint32_t fork_generation = 0;
+  // The origin of every record from this pool. It is for whoever still holds a record after the runtime has ended.
+  [[nodiscard]] const origin& origin_of_all() const noexcept { return origin_; }
 
-  // Chains through `next`. acquire gives at least one and up to `count`, and says how many; nullptr when memory is out.
+  // Chains are linked through `next`. acquire returns at least one record and up to `count`, and sets `count` to the
+  // number; it returns nullptr if memory is out.
   [[nodiscard]] record* acquire(std::size_t& count) noexcept;
   void release(record* chain) noexcept;
-  // The same in batches of `batch_size`, themselves chained through next_batch(). acquire_batch says how many records it gives:
-  // fewer if there is no whole batch.
+  // The same in batches of `batch_size`, which are themselves chained through next_batch(). acquire_batch sets `count`
+  // to the number of records that it returns: fewer if there is no whole batch.
   static constexpr std::size_t batch_size = 64;
   [[nodiscard]] record* acquire_batch(std::size_t& count) noexcept;
   void release_batches(record* first) noexcept;
-  // Of a batch's first record, which is free: its body is nobody's.
+  // The link of a batch is kept in the `body` of its first record, which a free record does not use.
   [[nodiscard]] static record* next_batch(const record& first) noexcept { return static_cast<record*>(first.body); }
   static void set_next_batch(record& first, record* next) noexcept { first.body = next; }
 
-  // The runtime is gone. The pool goes with the last record that somebody still holds, at once if nobody does.
+  // Called when the runtime ends. The pool is destroyed with the last record that somebody still holds, at once if
+  // nobody does.
   void retire() noexcept;
 
-  // Gives the pages of slabs that are wholly free back to the system; returns the bytes. Not while somebody walks: nothing is
-  // returned, and it is to be called again.
+  // Gives the pages of slabs that are wholly free back to the system, and returns the bytes. Returns nothing if
+  // somebody walks; the caller then tries again later.
   std::optional<std::size_t> trim() noexcept;
 
-  // Calls visit(record&) for every record ever handed out; no lock, racy by nature. The caller keeps the pool from going meanwhile.
+  // Calls visit(record&) for every record that was ever handed out. It takes no lock, and what it sees is racy by
+  // nature. The caller keeps the pool alive meanwhile.
   template <class Visit>
   void walk(Visit&& visit) const;
 
@@ -64,7 +69,7 @@ class record_pool {
 
  private:
   ~record_pool();
-  // Under lock_.
+  // These need lock_.
   [[nodiscard]] bool grow() noexcept;
   [[nodiscard]] record* pop_batch() noexcept;
   void push_batch(record* first) noexcept;
@@ -73,11 +78,12 @@ class record_pool {
   [[nodiscard]] bool all_free() const noexcept;
   [[nodiscard]] bool close_free_slabs() noexcept;
 
+  const origin origin_;
   base::lock lock_;
   bool retired_ = false;  // under lock_
-  record* batches_ = nullptr;  // under lock_: whole ones
-  record* loose_ = nullptr;  // under lock_: those in no batch
-  std::size_t free_count_ = 0;  // under lock_: of both
+  record* batches_ = nullptr;  // under lock_: the whole batches
+  record* loose_ = nullptr;  // under lock_: the records in no batch
+  std::size_t free_count_ = 0;  // under lock_: the records in both
   slab* clean_ = nullptr;  // under lock_: slabs whose pages were given back
   std::size_t clean_count_ = 0;  // under lock_
   base::atomic<slab*> slabs_{nullptr};  // push-only
@@ -85,36 +91,38 @@ class record_pool {
   base::atomic<std::size_t> slabs_made_{0};
 };
 
-// A stretch of records with a header page of its own, which stays when the rest is given back.
+// A block of records with a header page of its own, which stays when the rest is given back.
 class slab {
  public:
   static constexpr std::size_t bytes = base::portion(std::size_t{256} << 10, std::size_t{32} << 10);
   static constexpr std::size_t header_bytes = 4096;
-  static constexpr std::size_t capacity = (bytes - header_bytes) / record_size;
+  static constexpr std::size_t capacity = (bytes - header_bytes) / fiber_size;
 
   record_pool* pool = nullptr;
   slab* next = nullptr;  // in the pool's list of all slabs; written before publication
   slab* next_clean = nullptr;  // under the pool's lock
-  ticket first_ticket = 0;  // the next life of these records starts here
-  std::size_t free_seen = 0;  // trim's count
+  ticket first_ticket = 0;  // the records start with this ticket when they are constructed again
+  std::size_t free_seen = 0;  // how many of its records trim() has found free
   base::atomic<bool> populated{false};
 
-  [[nodiscard]] record* at(std::size_t i) noexcept {
-    return reinterpret_cast<record*>(reinterpret_cast<std::byte*>(this) + header_bytes + i * record_size);
+  [[nodiscard]] fiber* at(std::size_t i) noexcept {
+    return reinterpret_cast<fiber*>(reinterpret_cast<std::byte*>(this) + header_bytes + i * fiber_size);
   }
   [[nodiscard]] static slab* of(const record* r) noexcept {
     return reinterpret_cast<slab*>(reinterpret_cast<std::uintptr_t>(r) & ~std::uintptr_t{bytes - 1});
   }
 };
 
+[[nodiscard]] inline const origin& origin_of(const record& r) noexcept { return slab::of(&r)->pool->origin_of_all(); }
+
 template <class Visit>
 void record_pool::walk(Visit&& visit) const {
   struct counted {
     explicit counted(base::atomic<std::uint32_t>& of) noexcept : walkers(of) {
       walkers.fetch_add(1, base::relaxed);
-      base::step<"record_pool.walk.fence">([] { base::fence_seq_cst(); });  // P2; mirror in close_free_slabs()
+      base::step<"record_pool.walk.fence">([] { base::fence_seq_cst(); });  // task.P2; mirror in close_free_slabs()
     }
-    // What was read comes before; pairs with the acquire in close_free_slabs().
+    // release: what the walk has read comes before. Pairs with the acquire in close_free_slabs().
     ~counted() { walkers.fetch_sub(1, base::order<"record_pool.walk.end">(base::release)); }
     base::atomic<std::uint32_t>& walkers;
   } const me(walkers_);
@@ -124,7 +132,7 @@ void record_pool::walk(Visit&& visit) const {
       for (std::size_t i = 0; i < slab::capacity; ++i) visit(*s->at(i));
 }
 
-// A worker's own free records: no atomics on a hit.
+// A worker's own free records. A hit needs no atomics.
 class record_cache {
  public:
   static constexpr std::size_t batch = record_pool::batch_size;
@@ -142,7 +150,7 @@ class record_cache {
     record* r = free_;
     free_ = r->next;
     --count_;
-    // The next spawn's record, fetched while this one is filled in: free records are usually cold.
+    // Prefetches the record of the next spawn while this one is filled in: free records are usually cold.
     if (free_ != nullptr) base::prefetch(free_, 3);
     return r;
   }
@@ -156,13 +164,13 @@ class record_cache {
   void drain() noexcept;
 
  private:
-  [[nodiscard]] bool refill() noexcept;  // false: still empty
-  void set_aside() noexcept;  // what is open, as a whole batch
-  void give_back(std::size_t n) noexcept;  // the oldest whole batches to the pool
+  [[nodiscard]] bool refill() noexcept;  // false if the cache is still empty
+  void set_aside() noexcept;  // keeps the open batch as a whole one
+  void give_back(std::size_t n) noexcept;  // gives the n oldest whole batches to the pool
 
   record_pool& pool_;
   record* free_ = nullptr;  // the open batch
-  std::size_t count_ = 0;  // of it
+  std::size_t count_ = 0;  // records in it
   record* whole_[most_whole];
   std::size_t whole_count_ = 0;
 };

@@ -3,25 +3,28 @@
 //   63            16 15  14  13  12  11   10   9    8    7    6    5    4    3   2   0
 //  [     ticket     ][spare][ET ][ B ][CT ][ F ][ W ][ J ][TP ][ P ][ I ][ C ][WP ][phase]
 //
-//  phase  what the task is doing; `active` covers RUNNABLE and RUNNING, which only its owner tells apart (see task.hpp)
-//  WP     wake pending: somebody wanted to wake it while it was PARKING
+//  phase  what the task is doing; `active` covers RUNNABLE and RUNNING, which only its owner tells apart (task.T3)
+//  WP     wake pending: a waker came while it was PARKING
 //  C      cancellation requested; sticky               I   this wait is a cancellation point and no shield is held
 //  P      the permit of unpark; sticky, one            TP  this wait takes a permit (park_if)
 //  J      somebody waits on the join list              W   the result is wanted: a handle exists
 //  F      forgiven: an exception dropped the handle, so one that the task ends with does not end the process
-//  CT     the cancellation is meant for the task as a whole, not only for a scope that it has open (then C goes with it)
+//  CT     the cancellation is for the task as a whole; C without CT is for an open scope of the task, and ends with it
 //  B      somebody bridges cancellation to a std::stop_token (wait/stop_bridge.hpp)
-//  ET     error taken: somebody who joined has had the exception that the task ended with
+//  ET     error taken: a joiner has received the exception that the task ended with
 //  ticket numbers the waits; never reset, not even when the record is recycled
 //
-// S1. Every change but the owner's own steps is a compare-exchange of the whole word, so "ticket still valid" and
-//     "claimed" are one decision.                                            model/park, test task/state_*
-// S2. PARKED is left by exactly one winner: wake, cancel, permit race on that one CAS.     model/two_wakers
-// S3. A waker that meets PARKING only leaves WP; commit_park then makes the claim itself.  model/park
-// S4. C and P may be set in any phase and are seen by begin_park, a read-modify-write.     model/cancel, model/permit
-//     C without CT is taken back by the task itself when it leaves the scope; a cancellation that comes at the same time
-//     stays.                                                                  model/scope, test scope/nested_*
-// S5. A result has one keeper: the handle if it outlives finish(), else the finisher.      model/join
+// task.S1. Every change except the owner's own is a compare-exchange of the whole word, so "ticket still valid" and
+//     "claimed" are one decision.
+//     model/park, test task/state_*
+// task.S2. PARKED is left by exactly one winner: wake, cancel and permit race on that one compare-exchange.
+//                                          model/state_two_wakers_*, model/park_two_wakers, model/park_*_against_cancel
+// task.S3. A waker that meets PARKING only leaves WP; commit_park then makes the claim itself.  model/park, model/state
+// task.S4. C and P may be set in any phase. begin_park, a read-modify-write, sees them. The task itself takes C without
+//     CT back when it leaves the scope; a cancellation that comes at the same time stays.
+//                                model/park_cancel_*, model/park_permit*, model/state, model/scope, test scope/nested_*
+// task.S5. A result has one keeper: the handle if it outlives finish(), else the finisher.
+//                                                                         model/join, test task/a_result_has_one_keeper
 #pragma once
 
 #include <cstdint>
@@ -38,16 +41,16 @@ const char* name_of(phase p) noexcept;
 
 using ticket = std::uint64_t;
 
-// What a waker has to do next.
+// What the waker must do next.
 enum class wake_result : std::uint8_t {
-  claimed,  // the task is ours: write the reason, then enqueue it, once
-  left_pending,  // it was on its way to sleep; the committing stack enqueues it
+  claimed,  // the waker owns the task: it writes the reason, then enqueues the task, once
+  left_pending,  // the task was about to park; the committing stack enqueues it
   stale,  // that wait is over
 };
 
-// What the finisher of a task has left to do.
+// What the finisher of a task must do next.
 struct finish_result {
-  bool finished;  // false: nobody wants the result; dispose of it while still RUNNING, then finish_unwanted()
+  bool finished;  // false if nobody wants the result: dispose of it while RUNNING, then finish_unwanted()
   bool has_joiners;  // wake those on the join list
 };
 
@@ -94,22 +97,23 @@ class state_word {
   }
 
   // --- the running task ------------------------------------------------------------------------------------------
-  // RUNNING -> PARKING with a fresh ticket. One read-modify-write, so a cancel or permit set before it is seen (S4).
+  // RUNNING -> PARKING with a new ticket. It is one read-modify-write, so it sees a cancel or permit that was set
+  // before (task.S4).
   [[nodiscard]] std::uint64_t begin_park(std::uint64_t wait_flags) noexcept {
     constexpr std::uint64_t step =
         one_ticket + static_cast<std::uint64_t>(phase::parking) - static_cast<std::uint64_t>(phase::active);
-    // acquire pairs with the release of request_cancel/grant_permit, whose sender may have stored a reason first; release
-    // keeps what the task did before visible to those who acquire the word later.
+    // acquire pairs with the release of request_cancel/grant_permit, whose caller may have stored a reason first.
+    // release makes what the task did before visible to those that acquire the word later.
     const std::uint64_t before = word_.fetch_add(step + wait_flags, base::order<"state.begin_park">(base::acq_rel));
     expect(before, phase::active, "PARKING");
     return before + step + wait_flags;
   }
-  // PARKING -> RUNNING: the wait turned out not to be needed. The caller has unpublished.
+  // PARKING -> RUNNING: the wait turned out not to be needed. The caller has unpublished its nodes.
   void abort_park() noexcept {
     std::uint64_t w = peek();
     for (;;) {
       expect(w, phase::parking, "RUNNING");
-      // acquire pairs with the release in wake()/request_cancel(): a reason left for us is seen.
+      // acquire pairs with the release in wake()/request_cancel(): the task sees a reason that was left for it.
       if (word_.compare_exchange_weak(w, with_phase(w & ~per_wait, phase::active),
                                       base::order<"state.abort_park">(base::acquire), base::relaxed))
         return;
@@ -122,16 +126,17 @@ class state_word {
     return true;
   }
 
-  // The scope for which it was requested is left. What the scopes around it want the caller asks next: whoever cancels one of
-  // them notes it there first and then sets C here, so either we see the note or the bit is set after this.
+  // Takes back a cancellation that was requested for a scope which the task now leaves. The caller next asks whether
+  // the scopes around it are cancelled. Whoever cancels one of those notes it there first and then sets C here, so
+  // either the caller sees the note or the bit is set after this.
   void withdraw_cancel() noexcept {
     std::uint64_t w = peek();
-    // acquire pairs with the release in set_sticky(): the note of a canceller whose bit we take away is seen.
+    // acquire pairs with the release in set_sticky(): we see the note of a canceller whose bit we take away.
     while ((w & cancel_task) == 0 &&
            !word_.compare_exchange_weak(w, w & ~cancel_requested, base::order<"state.withdraw_cancel">(base::acq_rel),
                                         base::relaxed)) {}
   }
-  // From now on whoever requests cancellation tells the bridge. True: it has been requested before.
+  // From now on whoever requests cancellation tells the bridge. Returns true if it was requested before.
   [[nodiscard]] bool bridge() noexcept {
     // acquire as in begin_park(); release pairs with the acquire in set_sticky(): the canceller finds the bridge.
     return (word_.fetch_or(bridged, base::acq_rel) & cancel_requested) != 0;
@@ -140,15 +145,17 @@ class state_word {
   [[nodiscard]] bool is_bridged() const noexcept { return (peek() & bridged) != 0; }
 
   // --- the committing stack --------------------------------------------------------------------------------------
-  // PARKING -> PARKED; true. Or, when a wake came meanwhile, straight to RUNNABLE; false: the caller enqueues it (S3).
-  [[nodiscard]] bool commit_park() noexcept {
+  // PARKING -> PARKED, and returns true. If a wake came meanwhile, it goes straight to RUNNABLE and returns false; the
+  // caller then enqueues the task (task.S3). It is always inlined: every stack that finishes a switch has it
+  // (task_runner::arrive()), and with one such place more the compiler would call it.
+  [[nodiscard]] [[gnu::always_inline]] bool commit_park() noexcept {
     std::uint64_t w = peek();
     for (;;) {
       expect(w, phase::parking, "PARKED");
       const bool woken = base::check<"state.commit_park.pending">((w & wake_pending) != 0);
       const std::uint64_t next = woken ? with_phase(w & ~per_wait, phase::active) : with_phase(w, phase::parked);
-      // release: the saved context is complete for whoever claims it, pairs with the acquire in claim CASes.
-      // acquire: pairs with the waker that left WP after storing its reason.
+      // release: the saved context is complete for whoever claims it; pairs with the acquire of the claiming
+      // compare-exchanges. acquire: pairs with the waker that left WP after storing its reason.
       if (word_.compare_exchange_weak(w, next, base::order<"state.commit_park">(base::acq_rel), base::relaxed))
         return !woken;
     }
@@ -162,7 +169,7 @@ class state_word {
       if (phase_of(w) == phase::parked) {
         if (claim(w)) return wake_result::claimed;
       } else if (phase_of(w) == phase::parking) {
-        // release: the reason stored before is seen by the task, pairs with commit_park/abort_park.
+        // release: the task sees the reason stored before; pairs with commit_park/abort_park.
         if (word_.compare_exchange_weak(w, w | wake_pending, base::order<"state.wake.pending">(base::release),
                                         base::relaxed))
           return wake_result::left_pending;
@@ -175,18 +182,19 @@ class state_word {
   [[nodiscard]] wake_result request_cancel() noexcept {
     return set_sticky(cancel_requested | cancel_task, interruptible);
   }
-  // For as long as the task has a certain scope open: see withdraw_cancel().
+  // A cancellation for as long as the task has a certain scope open: see withdraw_cancel().
   [[nodiscard]] wake_result request_cancel_of_scope() noexcept { return set_sticky(cancel_requested, interruptible); }
   [[nodiscard]] wake_result grant_permit() noexcept { return set_sticky(permit, takes_permit); }
 
   // --- the end ---------------------------------------------------------------------------------------------------
-  // Leaves the result to the handle. Refuses when there is none any more: disposing of a result runs the user's destructors,
-  // which may suspend, so it comes before the end. `wanted` never comes back.
+  // Leaves the result to the handle. Refuses if there is no handle any more: disposing of a result runs the user's
+  // destructors, which may suspend, so that must happen before the end. `wanted` is never set again.
   [[nodiscard]] finish_result finish(phase final_phase) noexcept { return finish_from(peek(), final_phase, false); }
   [[nodiscard]] finish_result finish_unwanted(phase final_phase) noexcept {
     return finish_from(peek(), final_phase, true);
   }
-  // Under the join list's lock, with the node linked. False: the task has ended, nobody will come.
+  // Called under the join list's lock, with the node linked. Returns false if the task has ended: nobody will wake the
+  // joiner.
   [[nodiscard]] bool add_joiner() noexcept {
     std::uint64_t w = peek();
     for (;;) {
@@ -195,21 +203,24 @@ class state_word {
         (void)load();
         return false;
       }
-      // relaxed: the node is linked and the bit set under join_lock, and a finisher that sees the bit takes join_lock
-      // before it looks at the list.
+      // relaxed: the node is linked and the bit is set under join_lock, and a finisher that sees the bit takes
+      // join_lock before it looks at the list.
       if (word_.compare_exchange_weak(w, w | has_joiners, base::relaxed, base::relaxed)) return true;
     }
   }
-  // Before drop_result(), by the same holder: a finisher that finds the result unwanted finds this too, in the same word.
+  // Called before drop_result(), by the same holder. A finisher that finds the result unwanted also finds this, in the
+  // same word.
   void forgive() noexcept { word_.fetch_or(forgiven, base::relaxed); }
   [[nodiscard]] bool is_forgiven() const noexcept { return (peek() & forgiven) != 0; }
-  // relaxed: for a task_group whose owner asks; it knows of the join by other ways, or does not care.
+  // relaxed: it is for a task_group whose owner asks. The owner knows of the join in another way, or does not need to
+  // know.
   void take_error() noexcept { word_.fetch_or(error_taken, base::relaxed); }
   [[nodiscard]] bool is_error_taken() const noexcept { return (peek() & error_taken) != 0; }
-  // The handle lets go of the result (S5). True: the task has ended, so the caller disposes of it.
+  // The handle gives up the result (task.S5). Returns true if the task has ended; the caller then disposes of the
+  // result.
   [[nodiscard]] bool drop_result() noexcept {
     if (is_final(load())) return true;  // finish() has already left it to us
-    // acquire pairs with the release in finish(); release: what the holder did is seen by the finisher.
+    // acquire pairs with the release in finish(). release: the finisher sees what the holder did.
     return is_final(word_.fetch_and(~wanted, base::order<"state.drop_result">(base::acq_rel)));
   }
 
@@ -226,19 +237,19 @@ class state_word {
     for (;;) {
       expect(w, phase::active, "DONE or CANCELLED");
       if (!disposed && (w & wanted) == 0) {
-        (void)load();  // pairs with the release in drop_result(): what the holder did is seen
+        (void)load();  // pairs with the release in drop_result(): we see what the holder did
         return {false, false};
       }
-      // release: publishes the result to join(); acquire: pairs with drop_result() and with what cancel and unpark did.
+      // release publishes the result to join(). acquire pairs with drop_result() and with what cancel and unpark did.
       if (word_.compare_exchange_weak(w, with_phase(w, final_phase), base::order<"state.finish">(base::acq_rel),
                                       base::relaxed))
         return {true, (w & has_joiners) != 0};
     }
   }
-  // PARKED -> (WAKING) -> RUNNABLE in one step. The winner owns the task.
+  // PARKED -> (WAKING) -> RUNNABLE in one compare-exchange. The winner owns the task.
   [[nodiscard]] bool claim(std::uint64_t& w) noexcept {
-    // acquire: the saved context and the frame are seen, pairs with commit_park; release: orders the claim before the
-    // reason and the enqueue for whoever looks at the word again.
+    // acquire: the winner sees the saved context and the frame; pairs with commit_park. release orders the claim before
+    // the reason and the enqueue, for whoever looks at the word again.
     return word_.compare_exchange_weak(w, with_phase(w & ~per_wait, phase::active),
                                        base::order<"state.claim">(base::acq_rel), base::relaxed);
   }

@@ -22,8 +22,8 @@ void wheel::insert(entry& t) noexcept {
   if (elapsed_ == 0) elapsed_ = static_cast<std::uint64_t>(base::now()) >> tick_shift;
   constexpr base::time_ns tick_ns = base::time_ns{1} << tick_shift;
   const base::time_ns rounded = t.deadline > base::never_ns - tick_ns ? base::never_ns : t.deadline + tick_ns - 1;
-  t.tick =
-      static_cast<std::uint64_t>(std::max(rounded, base::time_ns{0})) >> tick_shift;  // before the clock began: now
+  // A deadline before the beginning of the clock counts as due.
+  t.tick = static_cast<std::uint64_t>(std::max(rounded, base::time_ns{0})) >> tick_shift;
   if (t.tick <= elapsed_) t.tick = elapsed_ + 1;
   place(t);
   base::step<"wheel.publish">([&] { publish_earliest(); });
@@ -45,7 +45,7 @@ void wheel::remove(entry& t) noexcept {
   if (lists_[place] == nullptr) occupied_[place / slots] &= ~(std::uint64_t{1} << (place % slots));
 }
 
-// A lower level comes before a higher one: what lies there differs from now only in lower bits.
+// A lower level comes before a higher one, because what lies there differs from the wheel's time only in lower bits.
 wheel::position wheel::earliest() const noexcept {
   for (int level = 0; level < levels; ++level) {
     if (occupied_[level] == 0) continue;
@@ -59,7 +59,8 @@ wheel::position wheel::earliest() const noexcept {
   return {};
 }
 
-// A slot begins before its timers are due. If there is only one in it, whoever watches need not wake up twice.
+// A slot begins before its timers are due. If only one timer is in the slot, its own tick is published, so that the
+// watcher need not wake up twice.
 void wheel::publish_earliest() noexcept {
   const position p = earliest();
   base::time_ns next = base::never_ns;
@@ -67,14 +68,12 @@ void wheel::publish_earliest() noexcept {
     waits::node& first = *lists_[p.level * slots + p.slot];
     next = static_cast<base::time_ns>((first.next == nullptr ? entry_of(first).tick : p.tick) << tick_shift);
   }
-  // release pairs with the acquire in next_deadline(): who fires then finds the timer.
+  // release pairs with the acquire in next_deadline(): whoever fires after seeing this deadline finds the timer.
   next_.store(next, base::release);
 }
 
-std::size_t wheel::fire(base::time_ns now, sched::worker& on, std::size_t most) noexcept {
+std::size_t wheel::fire(base::time_ns now, std::size_t most, sched::fired_timers& into) noexcept {
   const std::uint64_t until = static_cast<std::uint64_t>(now) >> tick_shift;
-  sched::chain<task::record> tasks;
-  waits::node* others = nullptr;  // threads and alarms
   std::size_t woken = 0;
   bool all = true;
   lock_.acquire();
@@ -85,27 +84,28 @@ std::size_t wheel::fire(base::time_ns now, sched::worker& on, std::size_t most) 
     if (!all && p.level == 0) break;
     elapsed_ = p.tick;
     waits::node*& list = lists_[p.level * slots + p.slot];
-    // Of a higher level's slot everything is dealt with, at least moved down: while some of it had moved and some had not, the
-    // lower levels would no longer come first.
+    // Everything in a slot of a higher level is handled, or at least moved down. If some of it had moved and some had
+    // not, the lower levels would no longer come first.
     while (list != nullptr && (woken < most || p.level != 0)) {
       waits::node* n = list;
-      // Nodes and records are cold, one of each per sleeper: have the next ones come while this one is dealt with.
+      // Nodes and records are cold, one of each per sleeper. So the next ones are prefetched while this one is handled.
       if (n->next != nullptr) {
         __builtin_prefetch(n->next, 1);
         __builtin_prefetch(n->who, 1);
       }
       waits::unlink(list, *n);
-      // Compared with `until`, not with this slot's tick: what is due anyway need not move down a level first.
+      // The comparison is with `until` and not with this slot's tick: what is due anyway need not move down a level
+      // first.
       if (entry_of(*n).tick > until || woken == most) {
         place(entry_of(*n));
       } else if (n->who->what == task::parkable::kind::alarm ||
                  base::check<"wheel.claim">(waits::claim(*n, task::wake_reason::data))) {
         ++woken;
         if (n->who->what == task::parkable::kind::fiber) {
-          tasks.push_back(static_cast<task::record*>(n->who));
+          into.tasks.push_back(static_cast<task::record*>(n->who));
         } else {
-          n->next = others;
-          others = n;
+          n->next = into.others;
+          into.others = n;
         }
       }
     }
@@ -114,12 +114,6 @@ std::size_t wheel::fire(base::time_ns now, sched::worker& on, std::size_t most) 
   if (all && elapsed_ != 0 && until > elapsed_) elapsed_ = until;
   publish_earliest();
   lock_.release();
-  on.accept_woken_batch(std::move(tasks));
-  while (others != nullptr) {
-    waits::node* next = others->next;
-    waits::resume(*others->who);
-    others = next;
-  }
   return woken;
 }
 
@@ -140,10 +134,29 @@ bool wheel::clear(sched::alarm& a) noexcept {
   return prevented;
 }
 
+void wheel::end() noexcept {
+  for (;;) {
+    lock_.acquire();
+    const position p = earliest();
+    waits::node* const n = p.level < 0 ? nullptr : lists_[p.level * slots + p.slot];
+    if (n != nullptr) remove(entry_of(*n));
+    lock_.release();
+    if (n == nullptr) return;
+    if (n->who->what == task::parkable::kind::alarm) static_cast<sched::alarm*>(n->who)->timers_end();
+  }
+}
+
 }  // namespace weft::inline v1::timing
 
 namespace weft::inline v1::sched {
 
 std::unique_ptr<timer_source> make_timer_source() { return std::make_unique<timing::wheel>(); }
+
+void resume_others(fired_timers& f) noexcept {
+  while (waits::node* n = f.others) {
+    f.others = n->next;
+    waits::resume(*n->who);
+  }
+}
 
 }  // namespace weft::inline v1::sched

@@ -1,7 +1,5 @@
 #include "wait/fiber_wait.hpp"
 
-#include <exception>
-
 #include "base/static_init.hpp"
 #include "sched/alarm.hpp"
 #include "sched/scheduler.hpp"
@@ -10,20 +8,12 @@
 #include <weft/cancelled.hpp>
 
 namespace weft::inline v1::waits {
-namespace {
 
 using task::record;
 using task::state_word;
 using task::wake_reason;
 
-bool interruptible_now(const record& self) noexcept { return self.shields == 0 && std::uncaught_exceptions() == 0; }
-
-}  // namespace
-
-record* current_task() noexcept {
-  sched::worker* w = sched::this_worker();
-  return w == nullptr ? nullptr : w->current();
-}
+// ---- wakers --------------------------------------------------------------------------------------------------------
 
 void resume(task::parkable& who) noexcept {
   switch (who.what) {
@@ -37,28 +27,36 @@ void resume_joiner(task::parkable& who) noexcept {
   if (who.what == task::parkable::kind::fiber)
     sched::scheduler::schedule_joiner(static_cast<record*>(&who));
   else
-    static_cast<thread_waiter&>(who).signal();
+    resume(who);
 }
 
 void cancel(record& t) noexcept {
   const bool claimed = t.word.request_cancel() == task::wake_result::claimed;
-  // Before it is woken, and so while its bridges stand: after that it may be gone but for the caller's reference.
+  // The bridges are told before the task is woken, while they still exist: once it runs, it may end and only the
+  // caller's reference keeps its record.
   if (t.word.is_bridged()) [[unlikely]]
     tell_bridges(t);
   if (!claimed) return;
-  t.wake_value = static_cast<std::uint64_t>(wake_reason::cancelled);
+  t.wake_value = task::wake_value(wake_reason::cancelled, 0);
   sched::scheduler::schedule(&t);
 }
 
-bool cancel_pending(const record& self) noexcept {
-  return (self.word.load() & state_word::cancel_requested) != 0 && interruptible_now(self);
+// ---- the running task ----------------------------------------------------------------------------------------------
+
+record* current_task() noexcept {
+  sched::worker* w = sched::this_worker();
+  return w == nullptr ? nullptr : w->current();
+}
+
+bool cancel_pending(const sched::worker& on, const record& self) noexcept {
+  return (self.word.load() & state_word::cancel_requested) != 0 && can_be_cancelled(on, self);
 }
 
 void throw_cancelled() { throw cancelled(); }
 
 void check_cancelled() {
-  record* self = current_task();
-  if (self != nullptr && cancel_pending(*self)) throw_cancelled();
+  const sched::worker* on = sched::this_worker();
+  if (on != nullptr && on->current() != nullptr && cancel_pending(*on, *on->current())) throw_cancelled();
 }
 
 void report_bad_suspension(int locks_allowed, std::source_location where) noexcept {

@@ -18,8 +18,9 @@ namespace {
 
 using task::as_record;
 
-// Somebody else may join meanwhile and drop the last reference. The record is only memory then, which a cancelled waiter still
-// looks at (J2). Our own runtime keeps it; that of another may be gone, so one from outside holds a reference.
+// Keeps the record's memory readable during a wait. Somebody else may join the task meanwhile and drop the last
+// reference to its record, whose lock a cancelled waiter still takes (wait.J2). Records of the waiter's own runtime
+// stay memory as long as the waiter runs. Another runtime may end, so a waiter from outside of it holds a reference.
 class kept_pool {
  public:
   kept_pool(task::record& target, task::record* self) noexcept
@@ -40,7 +41,7 @@ class kept_pool {
   if (&target == self) throw_usage("a task cannot join itself: it would wait for its own end for ever", where);
   const kept_pool kept(target, self);
   waits::join_wait w(target);
-  if (!w.try_complete() && task::slab::of(&target)->pool->fork_generation != sched::fork_generation())
+  if (!w.try_complete() && task::origin_of(target).fork_generation != sched::fork_generation())
     throw_usage(
         "this process was forked from the one that runs the task; it cannot wait for it. Only exec or _exit are "
         "possible");
@@ -51,6 +52,7 @@ class kept_pool {
 
 }  // namespace
 
+// The usual case, a task that joins one that has ended, needs neither a node nor a reference.
 void wait_for(task_head* t, std::source_location where) {
   sched::worker* w = sched::this_worker();
   task::record* self = w == nullptr ? nullptr : w->current();
@@ -74,6 +76,8 @@ void drop_handle(task_head* t) noexcept {
   sched::drop_reference(r);
 }
 
+// A handle that an exception drops was probably meant to be joined. The task is forgiven: an exception that it ends
+// with does not end the process.
 void abandon_handle(task_head* t) noexcept {
   if (std::uncaught_exceptions() > 0) as_record(t)->word.forgive();
   drop_handle(t);
@@ -81,9 +85,8 @@ void abandon_handle(task_head* t) noexcept {
 
 bool join_operation::publish(waits::node& n) noexcept { return waits::join_wait(*as_record(task_)).publish(n); }
 void join_operation::unpublish(waits::node& n) noexcept { waits::join_wait(*as_record(task_)).unpublish(n); }
-void join_operation::lock() noexcept { as_record(task_)->join_lock.acquire(); }
-void join_operation::unlock() noexcept { as_record(task_)->join_lock.release(); }
 base::lock* join_operation::own_lock() noexcept { return &as_record(task_)->join_lock; }
+waits::subject join_operation::what() const noexcept { return {&waits::join_kind, as_record(task_)}; }
 
 void add_reference(task_head* t) noexcept { sched::add_reference(as_record(t)); }
 void drop_reference(task_head* t) noexcept { sched::drop_reference(as_record(t)); }
@@ -92,9 +95,10 @@ void park_if(bool (*still)(const void*), const void* context, std::source_locati
   waits::park_if(still, context, where);
 }
 task_head* running_task() noexcept { return waits::current_task(); }
-std::uint64_t id_of(const task_head* t) noexcept { return as_record(t)->id; }
+std::uint64_t id_of(const task_head* t) noexcept { return as_record(t)->id.load(base::relaxed); }
 std::size_t name_of(const task_head* t, char (&text)[name_capacity]) noexcept {
-  while (!task::try_copy_name(*as_record(t), text)) std::this_thread::yield();  // it is writing a few words
+  // The copy fails while the task writes its name, which is a few words.
+  while (!task::try_copy_name(*as_record(t), text)) std::this_thread::yield();
   return std::strlen(text);
 }
 void throw_task_cancelled(const task_head* t) {

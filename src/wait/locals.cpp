@@ -26,27 +26,27 @@ void discard_binding(local_binding* b) noexcept {
 
 void bind_local(local_binding* b) noexcept {
   task::record& self = *waits::current_task();
-  b->outer = self.locals;  // its reference too
-  self.locals = b;
+  b->outer = self.locals();  // the new binding takes over the task's reference to the outer one
+  self.locals() = b;
   self.extras |= task::has_locals;
 }
 
 void unbind_local(local_binding* b) noexcept {
   task::record* self = waits::current_task();
-  if (self == nullptr) return;  // in a forked child
-  if (self->locals != b) base::fail("bindings of task-local values end in another order than they were made in");
-  self->locals = b->outer;
-  if (self->locals == nullptr)
+  if (self == nullptr) return;  // in the child of a fork no task runs
+  if (self->locals() != b) base::fail("bindings of task-local values end in another order than they were made in");
+  self->locals() = b->outer;
+  if (self->locals() == nullptr)
     self->extras &= static_cast<task::extra>(~task::has_locals);
   else
-    self->locals->references.fetch_add(1, base::relaxed);
+    self->locals()->references.fetch_add(1, base::relaxed);
   task::drop_binding(b);
 }
 
 const void* find_local(const void* key) noexcept {
   const task::record* self = waits::current_task();
   if (self == nullptr || (self->extras & task::has_locals) == 0) return nullptr;
-  for (local_binding* b = self->locals; b != nullptr; b = b->outer)
+  for (local_binding* b = self->locals(); b != nullptr; b = b->outer)
     if (b->key == key) return b->value();
   return nullptr;
 }

@@ -6,8 +6,10 @@
 
 namespace weft::inline v1::waits {
 
-// A FIFO of nodes: the head's `previous` is the tail. The list is one pointer, so a record can afford it.
-// link_new: the node was made as linked, with nothing behind it.
+// A list is a FIFO of nodes and is one pointer wide, so that a task record can afford one: the `previous` of the head
+// is the tail. All three functions are called with the lock of the list's object held (wait.N1).
+
+// Appends a node that the caller has initialised as linked and without a successor.
 inline void link_new(node*& head, node& n) noexcept {
   if (head == nullptr) [[likely]] {
     head = &n;
@@ -25,6 +27,7 @@ inline void link_last(node*& head, node& n) noexcept {
   link_new(head, n);
 }
 
+// Does nothing to a node that a waker has taken off already (wait.A2).
 inline void unlink(node*& head, node& n) noexcept {
   if (!n.linked) return;
   n.linked = false;

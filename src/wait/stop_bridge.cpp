@@ -9,15 +9,16 @@
 
 namespace weft::inline v1 {
 
-// By the task's address, not in its record: few tasks have one, and a canceller may be the last who knows the record.
+// Bridges are found by the address of their task and not through its record: few tasks have one, and a canceller may be
+// the last who holds a reference to the record.
 struct detail_bridges {
   struct bucket {
     base::lock lock;
-    stop_on_cancel* first = nullptr;  // under the lock
+    stop_on_cancel* first = nullptr;  // changes only under the lock
   };
   static bucket& of(const detail::task_head* t) noexcept {
     static constinit bucket buckets[64];
-    return buckets[reinterpret_cast<std::uintptr_t>(t) / sizeof(task::record) % 64];
+    return buckets[reinterpret_cast<std::uintptr_t>(t) / sizeof(task::fiber) % 64];
   }
   static void add(stop_on_cancel& b) noexcept {
     bucket& in = of(b.task_);
@@ -25,7 +26,7 @@ struct detail_bridges {
     b.next_ = in.first;
     in.first = &b;
   }
-  // False: it was the task's last.
+  // Returns whether the task has other bridges.
   static bool remove(stop_on_cancel& b) noexcept {
     bucket& in = of(b.task_);
     base::lock_guard guard(in.lock);
@@ -40,7 +41,7 @@ struct detail_bridges {
     }
     return others;
   }
-  // With the lock, under which no bridge goes away and so none of the scopes around it.
+  // A bridge leaves its bucket under this lock, and before the scopes around it end. So `concerned` may look at them.
   template <class Concerned>
   static std::optional<std::stop_source> next_to_stop(const detail::task_head* t, Concerned concerned) noexcept {
     bucket& in = of(t);
@@ -71,7 +72,7 @@ void tell_bridges(task::record& t, bool (*is_within)(const void* innermost, cons
 stop_on_cancel::stop_on_cancel() : task_(waits::current_task()) {
   if (task_ == nullptr) detail::throw_usage("stop_on_cancel needs a task: an outside thread cannot be cancelled");
   auto& self = *static_cast<task::record*>(task_);
-  inside_ = self.scopes;
+  inside_ = self.scopes();
   detail_bridges::add(*this);
   if (self.word.bridge()) source_.request_stop();
 }
@@ -79,7 +80,7 @@ stop_on_cancel::stop_on_cancel() : task_(waits::current_task()) {
 stop_on_cancel::~stop_on_cancel() {
   auto& self = *static_cast<task::record*>(task_);
   if (!detail_bridges::remove(*this)) self.word.unbridge();
-  // Whoever requested it may come too late to find us.
+  // A canceller that saw the bit may come to the bucket too late to find this bridge there (wait.B1).
   if ((self.word.load() & task::state_word::cancel_requested) != 0) source_.request_stop();
 }
 

@@ -30,7 +30,7 @@ void yield(std::source_location where) {
 
 namespace this_task {
 
-std::uint64_t id() { return running_or_throw().id; }
+std::uint64_t id() { return running_or_throw().id.load(base::relaxed); }
 std::string_view name() { return task::own_name(running_or_throw()); }
 void set_name(std::string_view name) { task::set_name(running_or_throw(), name); }
 task_ref ref() { return detail::handle_access::ref(&running_or_throw()); }
@@ -48,7 +48,7 @@ shield::shield() {
   ++self.shields;
 }
 shield::~shield() {
-  if (task::record* self = waits::current_task()) --self->shields;  // none in a forked child
+  if (task::record* self = waits::current_task()) --self->shields;  // in the child of a fork no task runs
 }
 
 }  // namespace this_task

@@ -1,4 +1,4 @@
-// What cannot mean anything is refused, with words that say what to do, and leaves everything as it was.
+// A call that has no meaning is refused with a message that says what to do, and leaves everything as it was.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

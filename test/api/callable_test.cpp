@@ -136,10 +136,10 @@ TEST_F(Callable, a_closure_of_any_size) {
     EXPECT_TRUE(h.join()) << data.size();
   };
   with(std::integral_constant<std::size_t, 1>());
-  with(std::integral_constant<std::size_t, weft::task::record::inline_capacity - 16>());
-  with(std::integral_constant<std::size_t, weft::task::record::inline_capacity - 8>());
-  with(std::integral_constant<std::size_t, weft::task::record::inline_capacity>());
-  with(std::integral_constant<std::size_t, weft::task::record::inline_capacity + 1>());
+  with(std::integral_constant<std::size_t, weft::task::fiber::inline_capacity - 16>());
+  with(std::integral_constant<std::size_t, weft::task::fiber::inline_capacity - 8>());
+  with(std::integral_constant<std::size_t, weft::task::fiber::inline_capacity>());
+  with(std::integral_constant<std::size_t, weft::task::fiber::inline_capacity + 1>());
   with(std::integral_constant<std::size_t, 4'096>());
   with(std::integral_constant<std::size_t, 100'000>());
 }

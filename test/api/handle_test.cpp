@@ -1,4 +1,4 @@
-// join_handle and task_ref: the result or the exception, once, to the one who may have it.
+// join_handle and task_ref: the result or the exception goes once, to the one caller that may have it.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -12,20 +12,12 @@
 #include <weft/weft.hpp>
 
 #include "sched/scheduler.hpp"
-#include "support/process.hpp"
-#include "support/until.hpp"
-#include "support/watchdog.hpp"
-#include "support/worker_counts.hpp"
+#include "support/usual.hpp"
 #include "task/task.hpp"
 
 namespace {
 
-using namespace std::chrono_literals;
-using support::at_worker_counts;
-using support::scaled;
-using support::until;
-using support::watched_runtime;
-namespace base = weft::base;
+using namespace support::usual;
 
 static_assert(!std::is_copy_constructible_v<weft::join_handle<int>>);
 static_assert(std::is_nothrow_move_constructible_v<weft::join_handle<int>>);
@@ -156,8 +148,8 @@ TEST(Handle, those_who_wait_already_are_not_disturbed_by_a_join_on_another_threa
       std::size_t waiting = 0;
       rt.core().records().walk([&](weft::task::record& t) {
         if (weft::task::state_word::phase_of(t.word.load()) != weft::task::phase::parked) return;
-        const char* reason = t.waits_for.load();
-        if (reason != nullptr && std::string(reason) == "join") ++waiting;
+        const weft::waits::wait_kind* kind = t.waits_for.load();
+        if (kind != nullptr && kind->number == weft::waits::kind_number::join) ++waiting;
       });
       return waiting == waiters;
     });

@@ -26,7 +26,7 @@ constexpr std::size_t kib = 1024;
 constexpr std::size_t mib = 1024 * kib;
 
 // Of the running task.
-std::size_t stack_size() { return weft::waits::current_task()->stack->size; }
+std::size_t stack_size() { return weft::task::as_fiber(*weft::waits::current_task()).stack->size; }
 
 // Uses so much stack, a KiB or a little more at a time.
 [[gnu::noinline]] int recurse(std::size_t bytes) {

@@ -11,6 +11,7 @@
 #include <weft/weft.hpp>
 
 #include "sched/scheduler.hpp"
+#include "support/death_test.hpp"
 #include "support/process.hpp"
 #include "support/until.hpp"
 #include "support/watchdog.hpp"
@@ -101,10 +102,11 @@ __attribute__((noinline)) int recurse(int depth) {
   return below + frame[0];
 }
 
+using NamesDeathTest = support::threadsafe_death_test;
+
 // Not under TSan, whose runtime is what overflows first, and hangs.
 // req: KC-10 CSP-14
-TEST(NamesDeathTest, an_overflow_of_main_advises_the_option_that_sizes_its_stack_NoTsan) {
-  GTEST_FLAG_SET(death_test_style, "threadsafe");
+TEST_F(NamesDeathTest, an_overflow_of_main_advises_the_option_that_sizes_its_stack_NoTsan) {
   const auto overflows = [] { return recurse(1'000'000'000); };
   EXPECT_DEATH(weft::run({.workers = 1}, overflows),
                "task \"main\"(.|\n)*runtime_options\\{\\.main_stack_size = 16777216\\}");
@@ -132,7 +134,7 @@ TEST(Names, a_walk_over_the_records_finds_the_living_by_name_and_state) {
       if (weft::task::state_word::phase_of(t.word.load()) != weft::task::phase::parked) return;
       char name[weft::task::name_capacity];
       if (!weft::task::try_copy_name(t, name) || std::string(name) != "waiting for the door") return;
-      reason = t.waits_for.load();
+      reason = t.waits_for.load()->name;
       found = true;
     });
     return found;

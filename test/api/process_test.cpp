@@ -19,20 +19,14 @@
 #include <weft/weft.hpp>
 
 #include "sched/scheduler.hpp"
-#include "support/process.hpp"
-#include "support/until.hpp"
-#include "support/watchdog.hpp"
-#include "support/worker_counts.hpp"
+#include "support/death_test.hpp"
+#include "support/usual.hpp"
 
 namespace {
 
-using namespace std::chrono_literals;
-using support::scaled;
-using support::until;
-using support::watched_runtime;
+using namespace support::usual;
 using testing::AllOf;
 using testing::HasSubstr;
-namespace base = weft::base;
 
 // What a child said on a pipe, and how it ended. `in_child` gets the pipe's end; after it the child leaves with 0.
 struct child_report {
@@ -68,6 +62,10 @@ child_report fork_and(InChild&& in_child) {
   ::close(fds[1]);
   return collect(child, fds[0]);
 }
+
+// A child inherits the locks of AddressSanitizer's allocator as they are, unlike those of the C library. So a test whose
+// child allocates forks only while no other thread does, neither one that is just starting nor one that runs tasks.
+void until_others_allocate_nothing() { until(support::others_sleep); }
 
 // Keeps a worker, whose thread sleeps meanwhile.
 void asleep_in_its_task(const base::atomic<bool>& until_set) {
@@ -119,7 +117,7 @@ TEST(Process, a_forked_child_that_spawns_or_joins_is_refused_with_words) {
   };
   const auto words = AllOf(HasSubstr("forked"), HasSubstr("exec or _exit"), HasSubstr("|weft: this process was forked"),
                            testing::Not(HasSubstr("no exception")));
-  until(support::others_sleep);  // see below
+  until_others_allocate_nothing();
   const child_report from_outside = fork_and(in_child);
   EXPECT_TRUE(from_outside.exited_with(0)) << from_outside.status;
   EXPECT_THAT(from_outside.said, words);
@@ -141,7 +139,8 @@ TEST(Process, a_forked_child_cannot_join_a_task_group_and_leaves_it_without_wait
     group.reset();
   };
   group.emplace(*rt);
-  group->spawn([&] { until([&] { return go.load(); }); });
+  group->spawn([&] { asleep_in_its_task(go); });
+  until_others_allocate_nothing();
   const child_report from_outside = fork_and(in_child);
   EXPECT_TRUE(from_outside.exited_with(0)) << from_outside.status;
   EXPECT_THAT(from_outside.said, HasSubstr("fork"));
@@ -154,6 +153,7 @@ TEST(Process, a_forked_child_cannot_join_a_task_group_and_leaves_it_without_wait
 TEST(Process, weft_spawn_in_a_child_forked_by_a_task_says_that_it_was_forked) {
   support::watchdog guard(60s);
   watched_runtime rt(1);
+  until_others_allocate_nothing();
   const child_report r =
       rt->run([] { return fork_and([](int fd) { say(fd, complaint([] { (void)weft::spawn([] {}); })); }); });
   EXPECT_TRUE(r.exited_with(0));
@@ -175,8 +175,7 @@ TEST(Process, a_forked_child_can_read_what_had_ended_before) {
 TEST(ProcessNoTsan, a_forked_child_may_make_a_runtime_of_its_own) {
   support::watchdog guard(60s);
   watched_runtime rt(2);
-  // A thread that is just starting allocates; AddressSanitizer's allocator, unlike the C library's, is then locked in the child.
-  until(support::others_sleep);
+  until_others_allocate_nothing();
   const auto in_child = [](int fd) {
     weft::runtime mine({.workers = 2});
     say(fd, std::to_string(mine.run([] {
@@ -194,7 +193,7 @@ TEST(ProcessNoTsan, a_forked_child_lets_go_of_the_parents_runtime_without_waitin
   auto rt = std::make_unique<weft::runtime>(weft::runtime_options{.workers = 2});
   base::atomic<bool> go{false};
   auto running = rt->spawn([&] { asleep_in_its_task(go); });
-  until(support::others_sleep);  // see above
+  until_others_allocate_nothing();
   const child_report r = fork_and([&](int fd) {
     rt.reset();
     say(fd, "gone");
@@ -205,8 +204,8 @@ TEST(ProcessNoTsan, a_forked_child_lets_go_of_the_parents_runtime_without_waitin
   running.join();
 }
 
-// Another thread is in the middle of letting go of tasks, whatever lock that takes; the child has only its own thread.
-// req: W-8
+// Another thread is in the middle of dropping handles of tasks, whatever lock that takes. The child has only its own
+// thread.
 TEST(ProcessNoTsan, a_child_forked_while_another_thread_drops_handles_can_drop_its_own) {
   support::watchdog guard(100s);
   watched_runtime rt(1);
@@ -252,10 +251,7 @@ TEST(Process, a_child_forked_under_a_shield_may_leave_its_scope) {
   EXPECT_EQ(r.said, "left");
 }
 
-class ProcessDeathTest : public testing::Test {
- protected:
-  void SetUp() override { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
-};
+using ProcessDeathTest = support::threadsafe_death_test;
 
 // req: W-8
 TEST_F(ProcessDeathTest, a_forked_child_that_returns_from_its_task_is_stopped_with_words) {

@@ -11,20 +11,12 @@
 #include <weft/weft.hpp>
 
 #include "sched/scheduler.hpp"
-#include "support/process.hpp"
-#include "support/until.hpp"
-#include "support/watchdog.hpp"
-#include "support/worker_counts.hpp"
+#include "support/usual.hpp"
 
 namespace {
 
-using namespace std::chrono_literals;
-using support::at_worker_counts;
-using support::scaled;
-using support::until;
-using support::watched_runtime;
+using namespace support::usual;
 using testing::HasSubstr;
-namespace base = weft::base;
 
 // req: CSP-10
 TEST(Runtime, run_returns_what_the_function_returns_and_0_for_nothing) {
@@ -220,7 +212,7 @@ TEST(Runtime, after_shutdown_began_a_spawn_from_outside_is_refused_and_one_from_
       weft::spawn([&] { child_ran = true; }).join();
     }).detach();
   std::thread stopper([&] { rt->shutdown(); });
-  until([&] { return !rt.core().accepts(); });
+  until([&] { return !rt.core().ending().accepts(); });
   try {
     (void)rt->spawn([] {});
     ADD_FAILURE() << "accepted";
@@ -314,9 +306,9 @@ TEST(Runtime, a_runtime_may_be_made_and_used_within_a_task_of_another) {
             20);
 }
 
-// The waker is not one of the runtime's threads, and the wake is the last thing that keeps the runtime: it must not be
-// looked at any more when the task that it set free lets the runtime go. Says something mostly under ASan and TSan.
-// req: W-7 CSP-10
+// The waker is not one of the runtime's threads, and its wake is the last thing that keeps the runtime alive. The waker
+// must not use the runtime any more once the task that it woke lets the runtime end. This shows mostly under ASan and
+// TSan.
 TEST(Runtime, a_wake_from_outside_may_be_the_last_thing_a_runtime_sees) {
   support::watchdog guard(110s);
   for (std::size_t i = 0; i < scaled(1'500); ++i) {

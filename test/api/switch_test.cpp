@@ -15,6 +15,7 @@
 #include <weft/weft.hpp>
 
 #include "sched/scheduler.hpp"
+#include "support/death_test.hpp"
 #include "support/process.hpp"
 #include "support/until.hpp"
 #include "support/watchdog.hpp"
@@ -76,9 +77,10 @@ constexpr int not_available = 43;
   _exit(1);
 }
 
+using SwitchNoTsanNoAsanDeathTest = support::threadsafe_death_test;
+
 // req: CSP-1
-TEST(SwitchNoTsanNoAsanDeathTest, tasks_switch_without_any_system_call) {
-  GTEST_FLAG_SET(death_test_style, "threadsafe");
+TEST_F(SwitchNoTsanNoAsanDeathTest, tasks_switch_without_any_system_call) {
   EXPECT_EXIT(
       switch_without_system_calls(),
       [](int status) {
@@ -92,8 +94,7 @@ TEST(SwitchNoTsanNoAsanDeathTest, tasks_switch_without_any_system_call) {
 }
 
 // req: CSP-1
-TEST(SwitchNoTsanNoAsanDeathTest, the_filter_of_the_test_above_does_kill) {
-  GTEST_FLAG_SET(death_test_style, "threadsafe");
+TEST_F(SwitchNoTsanNoAsanDeathTest, the_filter_of_the_test_above_does_kill) {
   EXPECT_EXIT(
       {
         if (!forbid_system_calls()) raise(SIGSYS);

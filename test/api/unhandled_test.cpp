@@ -12,6 +12,7 @@
 
 #include <weft/weft.hpp>
 
+#include "support/death_test.hpp"
 #include "support/process.hpp"
 #include "support/until.hpp"
 #include "support/watchdog.hpp"
@@ -24,10 +25,7 @@ using support::at_worker_counts;
 using support::until;
 namespace base = weft::base;
 
-class UnhandledDeathTest : public testing::Test {
- protected:
-  void SetUp() override { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
-};
+using UnhandledDeathTest = support::threadsafe_death_test;
 
 // req: BZ-8 CSP-14
 TEST_F(UnhandledDeathTest, without_a_handler_it_is_reported_by_name_and_ends_the_process) {

@@ -11,13 +11,13 @@ namespace {
 namespace base = weft::base;
 
 // req: LS-S
-TEST(CheckDeathTest, AMistakeOfTheCallerAbortsInEveryBuildAndSaysWhere) {
+TEST(CheckDeathTest, a_mistake_of_the_caller_aborts_in_every_build_and_says_where) {
   base::require(true, "never said");
   EXPECT_DEATH(base::require(false, "what went wrong"), "weft: what went wrong\n.*check_test.cpp:");
 }
 
 // req: LS-S
-TEST(CheckDeathTest, AnInvariantIsCheckedInCheckedBuildsOnly) {
+TEST(CheckDeathTest, an_invariant_is_checked_in_checked_builds_only) {
   base::invariant(true, "never said");
   if (base::checked_build)
     EXPECT_DEATH(base::invariant(false, "broken"), "weft: broken\n.*check_test.cpp:");
@@ -31,7 +31,7 @@ int initialized_while_counted() {
 }
 
 // req: LS-S
-TEST(Check, InitializersOfFunctionLocalStaticsAreCounted) {
+TEST(Check, initializers_of_function_local_statics_are_counted) {
   if (!base::checked_build || support::under_asan || support::under_tsan)
     GTEST_SKIP() << "counted in checked builds only";
   EXPECT_EQ(base::static_initializers_running(), 0);
@@ -40,7 +40,7 @@ TEST(Check, InitializersOfFunctionLocalStaticsAreCounted) {
 }
 
 // req: KC-3
-TEST(Random, ReachesEveryVictimAndNoOther) {
+TEST(Random, reaches_every_victim_and_no_other) {
   for (const std::uint32_t limit : {1u, 2u, 3u, 8u, 130u}) {
     base::random r(7);
     std::vector<int> seen(limit, 0);
@@ -50,7 +50,7 @@ TEST(Random, ReachesEveryVictimAndNoOther) {
 }
 
 // req: KC-3
-TEST(Random, WorkersWithDifferentSeedsLookAtDifferentVictims) {
+TEST(Random, workers_with_different_seeds_look_at_different_victims) {
   base::random a(1);
   base::random b(2);
   int same = 0;

@@ -13,14 +13,14 @@ using namespace std::chrono_literals;
 namespace base = weft::base;
 
 // req: BZ-5
-TEST(Futex, DoesNotSleepWhenTheWordHasChanged) {
+TEST(Futex, does_not_sleep_when_the_word_has_changed) {
   support::watchdog guard(60s, "a futex whose word differs");
   base::atomic<std::uint32_t> word{1};
   base::futex_wait(word, 0);
 }
 
 // req: BZ-5
-TEST(Futex, AWakeEndsTheSleep) {
+TEST(Futex, a_wake_ends_the_sleep) {
   support::watchdog guard(60s, "a futex that is woken");
   base::atomic<std::uint32_t> word{0};
   std::thread sleeper([&] {
@@ -32,7 +32,7 @@ TEST(Futex, AWakeEndsTheSleep) {
 }
 
 // req: BZ-11
-TEST(Futex, TheDeadlineEndsTheSleepAndNotEarlier) {
+TEST(Futex, the_deadline_ends_the_sleep_and_not_earlier) {
   support::watchdog guard(60s, "a futex with a deadline");
   base::atomic<std::uint32_t> word{0};
   const base::time_ns deadline = base::now() + 20'000'000;
@@ -42,7 +42,7 @@ TEST(Futex, TheDeadlineEndsTheSleepAndNotEarlier) {
 }
 
 // req: W-1
-TEST(Futex, LeavesErrnoAlone) {
+TEST(Futex, leaves_errno_alone) {
   base::atomic<std::uint32_t> word{1};
   errno = 4711;
   base::futex_wait(word, 0);  // EAGAIN inside

@@ -17,7 +17,7 @@ using weft::base::lock;
 using weft::base::lock_guard;
 
 // req: LS-O1
-TEST(Lock, OnlyOneThreadIsInsideAndSeesWhatTheOneBeforeWrote) {
+TEST(Lock, only_one_thread_is_inside_and_sees_what_the_one_before_wrote) {
   support::watchdog guard(60s, "threads at one lock");
   lock l;
   long plain = 0;  // not atomic: only the lock orders the additions
@@ -35,7 +35,7 @@ TEST(Lock, OnlyOneThreadIsInsideAndSeesWhatTheOneBeforeWrote) {
 }
 
 // req: LS-O1
-TEST(Lock, ASleeperBehindALongHolderIsWoken) {
+TEST(Lock, a_sleeper_behind_a_long_holder_is_woken) {
   support::watchdog guard(60s, "a sleeper at a lock");
   lock l;
   weft::base::atomic<int> entered{0};
@@ -54,7 +54,7 @@ TEST(Lock, ASleeperBehindALongHolderIsWoken) {
 }
 
 // req: LS-O1
-TEST(Lock, TryAcquireSucceedsOnlyOnAFreeLock) {
+TEST(Lock, try_acquire_succeeds_only_on_a_free_lock) {
   lock l;
   EXPECT_TRUE(l.try_acquire());
   EXPECT_FALSE(l.try_acquire());
@@ -64,7 +64,7 @@ TEST(Lock, TryAcquireSucceedsOnlyOnAFreeLock) {
 }
 
 // req: CSP-6
-TEST(Lock, MayBeReleasedByAnotherThreadThanTheOneThatTookIt) {
+TEST(Lock, may_be_released_by_another_thread_than_the_one_that_took_it) {
   lock l;
   l.acquire();
   std::thread([&] { l.release(); }).join();
@@ -73,7 +73,7 @@ TEST(Lock, MayBeReleasedByAnotherThreadThanTheOneThatTookIt) {
 }
 
 // req: LS-T2
-TEST(Lock, MayBeDestroyedAsSoonAsTheLastHolderHasReleasedIt) {
+TEST(Lock, may_be_destroyed_as_soon_as_the_last_holder_has_released_it) {
   support::watchdog guard(60s, "locks destroyed after release");
   const std::size_t rounds = support::scaled(3'000);
   for (std::size_t i = 0; i < rounds; ++i) {
@@ -95,7 +95,7 @@ TEST(Lock, MayBeDestroyedAsSoonAsTheLastHolderHasReleasedIt) {
 }
 
 // req: LS-S
-TEST(Lock, CheckedBuildsCountTheLocksOfAThread) {
+TEST(Lock, checked_builds_count_the_locks_of_a_thread) {
   if (!weft::base::checked_build) GTEST_SKIP() << "counted in checked builds";
   lock a;
   lock b;
@@ -104,7 +104,15 @@ TEST(Lock, CheckedBuildsCountTheLocksOfAThread) {
   EXPECT_TRUE(b.try_acquire());
   EXPECT_EQ(weft::base::locks_held(), 2);
   std::thread([] { EXPECT_EQ(weft::base::locks_held(), 0); }).join();
+  std::thread waits([&a] {
+    a.acquire();
+    EXPECT_EQ(weft::base::locks_held(), 1) << "one that was waited for counts as well";
+    a.release();
+    EXPECT_EQ(weft::base::locks_held(), 0);
+  });
+  support::until([] { return support::others_sleep(); });
   a.release();
+  waits.join();
   b.release();
   EXPECT_EQ(weft::base::locks_held(), 0);
 }

@@ -49,7 +49,7 @@ std::string said_of_bob(F f, Help help) {
 }
 
 // req: CC-18
-TEST(Log, ParkDecisionsAreToldWithReasonAndPlace) {
+TEST(Log, park_decisions_are_told_with_reason_and_place) {
   const std::string said = said_with("park");
   EXPECT_NE(said.find("parks for join"), std::string::npos) << said;
   EXPECT_NE(said.find("log_test.cpp"), std::string::npos) << said;
@@ -57,7 +57,7 @@ TEST(Log, ParkDecisionsAreToldWithReasonAndPlace) {
 }
 
 // req: CC-18
-TEST(Log, AWaitForAMutexIsAPark) {
+TEST(Log, a_wait_for_a_mutex_is_a_park) {
   weft::mutex m;
   const std::string said = said_with("park", [&] {
     m.lock();
@@ -70,7 +70,7 @@ TEST(Log, AWaitForAMutexIsAPark) {
 }
 
 // req: CC-18
-TEST(Log, AWaitForAChannelIsAPark) {
+TEST(Log, a_wait_for_a_channel_is_a_park) {
   for (const std::size_t capacity : {0, 1}) {
     auto [out, in] = weft::make_channel<int>(capacity);
     EXPECT_THAT(said_of_bob([&] { (void)in.recv(); }, [&] { EXPECT_TRUE(out.send(1)); }), bob_parks_for("receive"));
@@ -83,7 +83,7 @@ TEST(Log, AWaitForAChannelIsAPark) {
 }
 
 // req: CC-18
-TEST(Log, AWaitForAnythingElseIsAPark) {
+TEST(Log, a_wait_for_anything_else_is_a_park) {
   weft::semaphore permits(0);
   EXPECT_THAT(said_of_bob([&] { permits.acquire(); }, [&] { permits.release(); }), bob_parks_for("semaphore"));
   weft::event set;
@@ -111,7 +111,7 @@ TEST(Log, AWaitForAnythingElseIsAPark) {
 }
 
 // req: CC-18
-TEST(Log, WakesAreATopicOfTheirOwn) {
+TEST(Log, wakes_are_a_topic_of_their_own) {
   auto [out, in] = weft::make_channel<int>();
   const std::string said = said_with("wake", [&] {
     auto bob = weft::spawn({.name = "bob"}, [&] { (void)in.recv(); });
@@ -124,7 +124,7 @@ TEST(Log, WakesAreATopicOfTheirOwn) {
 }
 
 // req: CC-18
-TEST(Log, ThatAChannelIsClosedAndByWhomIsATopicOfItsOwn) {
+TEST(Log, that_a_channel_is_closed_and_by_whom_is_a_topic_of_its_own) {
   const std::string said = said_with("channel", [] {
     auto [out, in] = weft::make_channel<int>();
     out.close();
@@ -137,14 +137,14 @@ TEST(Log, ThatAChannelIsClosedAndByWhomIsATopicOfItsOwn) {
 }
 
 // req: CC-18
-TEST(Log, WhoWatchesForTimersIsATopicOfItsOwn) {
+TEST(Log, who_watches_for_timers_is_a_topic_of_its_own) {
   const std::string said = said_with("watch", [] { weft::sleep_for(std::chrono::milliseconds(1)); });
   EXPECT_THAT(said, testing::ContainsRegex("watch: worker 0 watches, 1 of 1 asleep, with a deadline\n"));
   EXPECT_THAT(said, testing::Not(testing::HasSubstr("park")));
 }
 
 // req: CC-18 CSP-14
-TEST(Log, TasksAreToldByTheirNamesAndAJoinSaysWhom) {
+TEST(Log, tasks_are_told_by_their_names_and_a_join_says_whom) {
   setenv("WEFT_LOG", "all", 1);
   testing::internal::CaptureStderr();
   weft::run(weft::runtime_options{.workers = 1}, [] { weft::spawn({.name = "alice"}, [] { weft::yield(); }).join(); });
@@ -157,21 +157,21 @@ TEST(Log, TasksAreToldByTheirNamesAndAJoinSaysWhom) {
 }
 
 // req: CC-18
-TEST(Log, JoinAndInboxAreTopicsOfTheirOwn) {
+TEST(Log, join_and_inbox_are_topics_of_their_own) {
   const std::string said = said_with("join,inbox");
   EXPECT_NE(said.find("wakes its joiners"), std::string::npos) << said;
   EXPECT_NE(said.find("to the inbox of worker 0"), std::string::npos) << said;
 }
 
 // req: CC-18 CC-13
-TEST(Log, AnUnknownTopicIsNamedAndNothingIsLoggedForIt) {
+TEST(Log, an_unknown_topic_is_named_and_nothing_is_logged_for_it) {
   const std::string said = said_with("everything");
   EXPECT_NE(said.find("there is no topic \"everything\""), std::string::npos) << said;
   EXPECT_EQ(said.find("parks"), std::string::npos) << said;
 }
 
 // req: CC-18
-TEST(Log, WithoutTheVariableNothingIsSaid) {
+TEST(Log, without_the_variable_nothing_is_said) {
   testing::internal::CaptureStderr();
   weft::run([] { weft::spawn([] {}).join(); });
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "");

@@ -9,20 +9,12 @@
 
 #include <weft/weft.hpp>
 
-#include "base/atomic.hpp"
 #include "base/lock.hpp"
-#include "support/parked.hpp"
-#include "support/process.hpp"
-#include "support/until.hpp"
-#include "support/watchdog.hpp"
-#include "support/worker_counts.hpp"
+#include "support/usual.hpp"
 
 namespace {
 
-using namespace std::chrono_literals;
-using support::at_worker_counts;
-using support::scaled;
-using support::watched_runtime;
+using namespace support::usual;
 
 // req: BZ-13
 TEST(Broadcast, every_reader_gets_every_value_in_order) {
@@ -58,6 +50,10 @@ TEST(Broadcast, a_subscriber_sees_what_is_sent_from_then_on) {
   EXPECT_EQ(late.recv(), 2);
   EXPECT_EQ(late.missed(), 0u);
   EXPECT_EQ(in.recv(), 1);
+  in.reset();
+  EXPECT_EQ(weft::select(~out, weft::otherwise).index(), 1u) << "there is still a reader";
+  late.reset();
+  EXPECT_EQ(weft::select(~out, weft::otherwise).index(), 0u);
 }
 
 // received + missed = sent, for each reader.
@@ -123,7 +119,7 @@ TEST(Broadcast, close_ends_after_what_is_left_and_throws_its_error) {
   auto [out, in] = weft::make_broadcast<int>(4);
   EXPECT_TRUE(out.send(1));
   out.close(std::make_exception_ptr(std::runtime_error("over")));
-  EXPECT_FALSE(out.send(2));
+  EXPECT_EQ(out.send(2).status(), weft::send_status::closed);
   EXPECT_EQ(in.recv(), 1);
   EXPECT_THROW((void)in.recv(), std::runtime_error);
 }

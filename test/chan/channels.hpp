@@ -11,25 +11,12 @@
 #include <utility>
 #include <vector>
 
-#include <gtest/gtest.h>
-
-#include <weft/weft.hpp>
-
-#include "base/atomic.hpp"
-#include "support/process.hpp"
-#include "support/until.hpp"
-#include "support/watchdog.hpp"
-#include "support/worker_counts.hpp"
+#include "support/usual.hpp"
 
 namespace chan_test {
 
-using namespace std::chrono_literals;
-using support::at_worker_counts;
-using support::scaled;
-using support::until;
-using support::watched_runtime;
+using namespace support::usual;
 using weft::send_status;
-namespace base = weft::base;
 
 inline constexpr std::size_t no_limit = SIZE_MAX;
 

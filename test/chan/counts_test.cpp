@@ -21,9 +21,9 @@ class sealed_waiters {
       : page_(::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) {
     for (std::size_t i = 0; i < count; ++i) {
       Operation& op = *new (static_cast<std::byte*>(page_) + i * sizeof(Operation)) Operation(&c);
-      op.lock();
+      op.own_lock()->acquire();
       EXPECT_TRUE(op.publish(op.node()));
-      op.unlock();
+      op.own_lock()->release();
     }
     EXPECT_EQ(::mprotect(page_, bytes, PROT_NONE), 0);
   }
@@ -31,9 +31,9 @@ class sealed_waiters {
     EXPECT_EQ(::mprotect(page_, bytes, PROT_READ | PROT_WRITE), 0);
     for (std::size_t i = 0; i < count; ++i) {
       auto& op = *std::launder(reinterpret_cast<Operation*>(static_cast<std::byte*>(page_) + i * sizeof(Operation)));
-      op.lock();
+      op.own_lock()->acquire();
       op.unpublish(op.node());
-      op.unlock();
+      op.own_lock()->release();
       op.~Operation();
     }
     ::munmap(page_, bytes);

@@ -9,20 +9,12 @@
 
 #include <weft/weft.hpp>
 
-#include "base/atomic.hpp"
 #include "base/lock.hpp"
-#include "support/parked.hpp"
-#include "support/process.hpp"
-#include "support/until.hpp"
-#include "support/watchdog.hpp"
-#include "support/worker_counts.hpp"
+#include "support/usual.hpp"
 
 namespace {
 
-using namespace std::chrono_literals;
-using support::at_worker_counts;
-using support::scaled;
-using support::watched_runtime;
+using namespace support::usual;
 
 // req: BZ-13
 TEST(Oneshot, the_value_arrives_whoever_comes_first) {

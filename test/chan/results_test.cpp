@@ -47,8 +47,8 @@ TEST(Results, a_time_out_is_told_from_a_close) {
 TEST(Results, a_close_while_a_task_waits_is_told_from_its_time_out) {
   support::watchdog guard(60s);
   watched_runtime rt(2);
-  rt->run([] {
-    for_each_kind([](auto ends) {
+  for_each_kind([&](auto ends) {  // its trace belongs to this thread, so not inside of a task
+    rt->run([&] {
       auto receiving = weft::spawn([&in = ends.in] { return in.recv_for(1h).status(); });
       weft::yield();
       ends.out.reset();

@@ -164,7 +164,7 @@ TEST(TimeLimit, a_receive_with_a_time_limit_throws_what_the_channel_was_closed_w
   }
 }
 
-// Both ends give up and try again at the worst moments; what one was told was sent, the other got.
+// Both ends give up and try again at the worst moments. What one end was told was sent, the other end received.
 void time_limits_lose_nothing(std::size_t capacity, const std::function<void(std::function<void()>)>& start,
                               const std::function<void()>& join_all) {
   auto [out, in] = make<token>(capacity);
@@ -323,6 +323,29 @@ TEST(Cancel, a_shield_defers_it) {
     EXPECT_EQ(in.statistics().waiting_receivers, 1u);
     EXPECT_TRUE(out.send(4));
     EXPECT_EQ(task.join(), 4);
+  });
+}
+
+// With one worker, whoever the cancellation has woken would have queued itself again before the empty task ends.
+// req: LS-P3
+TEST(Cancel, a_shielded_waiter_that_is_cancelled_keeps_its_place) {
+  support::watchdog guard(60s);
+  watched_runtime rt(1);
+  at_capacities([&](std::size_t capacity) {
+    auto [out, in] = make<int>(capacity);
+    auto first = rt->spawn([&from = in] {
+      const weft::this_task::shield s;
+      return from.recv();
+    });
+    until_receivers_wait(in, 1);
+    auto second = rt->spawn([&from = in] { return from.recv(); });
+    until_receivers_wait(in, 2);
+    first.cancel();
+    rt->run([] {});
+    EXPECT_TRUE(out.send(1));
+    EXPECT_TRUE(out.send(2));
+    EXPECT_EQ(first.join(), 1);
+    EXPECT_EQ(second.join(), 2);
   });
 }
 

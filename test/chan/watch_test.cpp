@@ -9,18 +9,11 @@
 
 #include <weft/weft.hpp>
 
-#include "support/parked.hpp"
-#include "support/process.hpp"
-#include "support/until.hpp"
-#include "support/watchdog.hpp"
-#include "support/worker_counts.hpp"
+#include "support/usual.hpp"
 
 namespace {
 
-using namespace std::chrono_literals;
-using support::at_worker_counts;
-using support::scaled;
-using support::watched_runtime;
+using namespace support::usual;
 
 // req: BZ-13
 TEST(Watch, a_reader_gets_the_newest_and_not_each) {

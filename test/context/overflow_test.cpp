@@ -78,6 +78,28 @@ TEST(OverflowDeathTest, by_a_large_local_array_is_caught_though_it_could_jump_th
                "weft: stack overflow in task \"fetch\" \\(#17\\): its stack of 192 KiB");
 }
 
+// The handler looks for the stack among those of all pools: one that has gone is not among them.
+// req: KC-10
+TEST(OverflowDeathTest, is_reported_though_other_pools_have_come_and_gone) {
+  const auto overflow_after_other_pools = [] {
+    install_overflow_reporter(describe, advise);
+    stack_pool pool;
+    stack* s = pool.acquire();
+    for (int i = 0; i < 10; ++i) {
+      stack_pool other;
+      other.release(other.acquire(i % 2 == 0 ? smallest_stack : default_stack));
+    }
+    std::thread([s] {
+      alternate_signal_stack here;
+      static char name[] = "late";
+      s->owner = name;
+      fiber f(*s, [](fiber&) { std::_Exit(recurse(1'000'000'000)); });
+      f.resume();
+    }).join();
+  };
+  EXPECT_DEATH(overflow_after_other_pools(), "weft: stack overflow in task \"late\"");
+}
+
 // req: KC-10
 TEST(OverflowDeathTest, ends_by_abort) {
   EXPECT_EXIT(run_and_overflow(smallest_stack, [] { return recurse(1'000'000'000); }), testing::KilledBySignal(SIGABRT),

@@ -54,6 +54,15 @@ TEST(SignalText, what_a_short_write_left_is_written_next) {
 }
 
 // req: KC-10
+TEST(SignalText, is_written_whole_if_the_system_takes_one_byte_at_a_time) {
+  take_at_a_time(1);
+  signal_text text;
+  text << "all of it";
+  text.write_to(nowhere);
+  EXPECT_EQ(writes.taken, "all of it");
+}
+
+// req: KC-10
 TEST(SignalText, a_descriptor_that_takes_nothing_is_given_up) {
   take_at_a_time(0);
   signal_text text;

@@ -259,7 +259,14 @@ TEST(StackPool, trim_unmaps_regions_that_nobody_uses_and_maps_them_again_when_ne
   }
 }
 
-// I6: a dump may look at a record whenever it likes.
+TEST(StackPool, reserved_bytes_count_the_smallest_stacks_too) {
+  stack_pool pool;
+  stack* s = pool.acquire(weft::context::smallest_stack);
+  EXPECT_GE(pool.reserved_bytes(), weft::context::smallest_stack);
+  pool.release(s);
+}
+
+// context.I6: a dump may look at a record whenever it likes.
 TEST(StackPool, records_stay_readable_after_their_region_was_unmapped) {
   stack_pool pool({.cache_bytes = 0});
   std::vector<stack*> held;

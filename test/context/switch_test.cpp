@@ -146,6 +146,21 @@ TEST(Switch, control_words_belong_to_the_flow) {
   EXPECT_EQ(inner_x87 & 0x0c00, 0x0800);  // round up
   std::fesetround(FE_TONEAREST);
 }
+
+// req: W-1
+TEST(Switch, a_new_flow_starts_with_the_control_words_of_a_new_thread) {
+  stack_pool pool;
+  borrowed_stack on(pool);
+  std::uint32_t its_mxcsr = 0;
+  std::uint16_t its_x87 = 0;
+  fiber f(*on, [&](fiber&) {
+    its_mxcsr = mxcsr();
+    its_x87 = x87_control_word();
+  });
+  f.resume();
+  EXPECT_EQ(its_mxcsr & ~0x3fu, 0x1f80u);  // without the flags of what happened
+  EXPECT_EQ(its_x87, 0x037f);
+}
 #endif
 
 // req: W-1

@@ -1,4 +1,4 @@
-// Fewer stacks than tasks: who has none waits, nobody fails.
+// Fewer stacks than tasks: a task that has none waits, and no task fails.
 #include <gtest/gtest.h>
 
 #include <new>
@@ -8,19 +8,11 @@
 #include <weft/weft.hpp>
 
 #include "sched/scheduler.hpp"
-#include "support/process.hpp"
-#include "support/until.hpp"
-#include "support/watchdog.hpp"
-#include "support/worker_counts.hpp"
+#include "support/usual.hpp"
 
 namespace {
 
-using namespace std::chrono_literals;
-using support::at_worker_counts;
-using support::scaled;
-using support::until;
-using support::watched_runtime;
-namespace base = weft::base;
+using namespace support::usual;
 
 // req: W-9
 TEST(Stacks, with_few_stacks_all_tasks_run_in_the_end_and_none_fails) {

@@ -1,4 +1,4 @@
-// Threads that cannot be had.
+// Threads that cannot be started.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -22,12 +22,12 @@ using namespace std::chrono_literals;
 namespace base = weft::base;
 namespace sched = weft::sched;
 
-// The n-th thread from now on cannot be had.
+// The n-th thread from now on cannot be started.
 class refuse_thread {
  public:
   explicit refuse_thread(long n) : before_(sched::start_thread) {
     left() = n;
-    sched::start_thread = [](std::function<void()> body) {
+    sched::start_thread = [](sched::thread_role, std::function<void()> body) {
       if (left()-- == 0)
         throw std::system_error(std::make_error_code(std::errc::resource_unavailable_try_again), "no more threads");
       return std::thread(std::move(body));
@@ -69,14 +69,13 @@ TEST(Threads, a_runtime_whose_nth_worker_cannot_start_never_started) {
   EXPECT_EQ(weft::run({.workers = workers}, [] { return 3; }), 3) << "and the next one works";
 }
 
-// A pool that should grow and cannot goes on with what it has, counts that, and tries again later.
-// req: W-9 CC-2
+// A pool that should grow and cannot continues with what it has, counts that, and tries again later.
 TEST(Threads, a_pool_that_cannot_grow_tries_again) {
   if (sched::force_migration) GTEST_SKIP() << "without stealing the pool stays as it is";
   support::watchdog guard(60s);
   const sched::thread_starter before = sched::start_thread;
   static base::atomic<bool> refuses{false};
-  sched::start_thread = [](std::function<void()> body) {
+  sched::start_thread = [](sched::thread_role, std::function<void()> body) {
     if (refuses.load())
       throw std::system_error(std::make_error_code(std::errc::resource_unavailable_try_again), "no more threads");
     return std::thread(std::move(body));
@@ -96,13 +95,13 @@ TEST(Threads, a_pool_that_cannot_grow_tries_again) {
     support::until([&] { return rt->elasticity().failed != 0; });
     EXPECT_FALSE(ran.load());
     EXPECT_EQ(rt->elasticity().workers, 1u);
-    // The place of the worker that could not be had is there, but nothing is sent to it.
+    // The slot of the worker that could not be started is there, but nothing is sent to it.
     std::vector<weft::join_handle<void>> more;
     for (int i = 0; i < 10; ++i) {
       more.push_back(rt->spawn([] {}));
-      EXPECT_FALSE(rt.core().workers()[1]->has_visible_work());
+      EXPECT_FALSE(rt.core().workers()[1]->queues().has_visible_work());
     }
-    // Not at every look: that would keep a machine busy that has no more to give.
+    // It does not try at every look, because that would keep a machine busy that has no more threads to give.
     const auto began = std::chrono::steady_clock::now();
     const std::uint64_t looks = rt->elasticity().samples, failures = rt->elasticity().failed;
     support::until([&] { return rt->elasticity().samples >= looks + 200; });
@@ -112,6 +111,7 @@ TEST(Threads, a_pool_that_cannot_grow_tries_again) {
     refuses.store(false);
     support::until([&] { return ran.load(); });
     over.store(true);
+    hog.join();
   }
   sched::start_thread = before;
 }

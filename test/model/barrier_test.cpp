@@ -45,8 +45,7 @@ MODEL_TEST(latch_who_waited_sees_what_all_did) {
   join_all();
 }
 
-// The latch is the waiter's, and goes while the last count_down() is not yet over.
-// req: BZ-13
+// The latch belongs to the waiter, and ends while the last count_down() has not yet returned.
 MODEL_TEST(latch_who_waits_destroys) {
   auto* l = new weft::latch(2);
   fiber waiter([=] {
@@ -143,8 +142,7 @@ MODEL_TEST(barrier_a_task_and_a_thread_and_who_passes_last_destroys) {
   model_assert(rounds == 1);
 }
 
-// It has arrived, and the round ends without it; a third stands in for it in the next one.
-// req: BZ-13 CC-10 LS-P3
+// The cancelled one has arrived, and the round ends without it. A third one stands in for it in the next round.
 MODEL_TEST(barrier_cancel_against_the_last_to_arrive) {
   base::plain<int> rounds{0};
   counting_barrier b(2, {&rounds});

@@ -3,9 +3,9 @@
 // abstract lock
 // abstract scheduler
 //
-// C1. Nobody waits beside what it waits for (a deadlock here).
-// C2. What is received was sent, once, and what was done before the send is seen (a data race here).
-// C3. A send either took effect or left the value with its sender.
+// chan.C1. Nobody waits beside what it waits for (a deadlock here).
+// chan.C2. What is received was sent, once, and what was done before the send is seen (a data race here).
+// chan.C3. A send either took effect or left the value with its sender.
 #include "channel.hpp"
 #include "channel_pairs.hpp"
 

@@ -3,9 +3,9 @@
 // abstract lock
 // abstract scheduler
 //
-// V1. A notification after the mutex was let go of is not missed (a deadlock here).
-// V2. A waiter that is cancelled takes none with it (a deadlock here).
-// V3. The mutex is held when a wait ends, however it ends (a data race here).
+// sync.V1. A notification after the mutex was let go of is not missed (a deadlock here).
+// sync.V2. A waiter that is cancelled takes none with it (a deadlock here).
+// sync.V3. The mutex is held when a wait ends, however it ends (a data race here).
 #include "sync/condition_variable.hpp"
 
 #include "sync.hpp"
@@ -25,7 +25,7 @@ struct condition {
     try {
       while (tokens == 0) locks::wait(changed, mutex, {});
     } catch (...) {
-      tokens = tokens + 0;  // V3
+      tokens = tokens + 0;  // sync.V3
       locks::unlock(mutex);
       throw;
     }
@@ -77,8 +77,7 @@ MODEL_TEST(condvar_notify_all, .preemptions = 3, .old_reads = 1) {
   model_assert(c.mutex.is_idle() && c.tokens == 0);
 }
 
-// On its way to park, or parked: a notification that meets a cancelled waiter goes to the other one.
-// req: BZ-13 CC-10 LS-P3
+// The waiter is about to park, or parked: a notification that meets a cancelled waiter goes to the other one.
 MODEL_TEST(condvar_a_cancelled_waiter_passes_the_notification_on, .old_reads = 1) {
   condition c;
   fiber leaves([&] { c.take(); });
@@ -123,8 +122,7 @@ MODEL_TEST(condvar_cancel_at_every_step_of_the_wait, .old_reads = 0) {
   model_assert(c.mutex.is_idle() && !c.changed.is_waited_for());
 }
 
-// Also when it comes before the waiter has parked: one that was used is not passed on.
-// req: BZ-13
+// The same when the notification comes before the waiter has parked: one that was used is not passed on.
 MODEL_TEST(condvar_a_notification_wakes_one, .old_reads = 0) {
   condition c;
   base::atomic<int> woken{0};

@@ -20,11 +20,11 @@ class event final : public waits::waitable {
     return true;
   }
   void unpublish(waits::node& n) noexcept override { waits::unlink(list_, n); }
-  void lock() noexcept override { lock_.acquire(); }
-  void unlock() noexcept override { lock_.release(); }
   base::lock* own_lock() noexcept override { return &lock_; }
-  const char* reason() const noexcept override { return "event"; }
-  const void* object() const noexcept override { return this; }
+  waits::subject what() const noexcept override {
+    static constexpr waits::wait_kind kind{"event"};
+    return {&kind, this};
+  }
 
   // How many this call woke.
   int set() noexcept {

@@ -1,9 +1,9 @@
 // sched::fresh_deque (src/sched/fresh_deque.hpp), capacity 2 and 4.
 //
-// D1. A task pushed is popped, stolen or handed to overflow exactly once, and is complete when it is taken.
-// D2. Owner and thief meet at the last task: one of them gets it, never both, and never neither for good.
-// D3. A slot is overwritten only after a thief that reads it has won or lost.
-// D4. The owner takes a run of the newest at once; thieves get the rest, each once.
+// sched.D1. A task pushed is popped, stolen or handed to overflow exactly once, and is complete when it is taken.
+// sched.D2. Owner and thief meet at the last task: one of them gets it, never both, and never neither for good.
+// sched.D3. A slot is overwritten only after a thief that reads it has won or lost.
+// sched.D4. The owner takes a run of the newest at once; thieves get the rest, each once.
 #include "sched/fresh_deque.hpp"
 
 #include "item.hpp"
@@ -86,7 +86,7 @@ MODEL_TEST(fresh_thief_steals_twice, .preemptions = 4) {
   model_assert(overflow.empty() && all.taken() == 3);
 }
 
-// A full deque gives its older half away while thieves are at it, and its slots are used again (D3).
+// A full deque gives its older half away while thieves are at it, and its slots are used again (sched.D3).
 MODEL_TEST(fresh_overflow_and_wrap_against_a_thief, .preemptions = 3) {
   items<5> all;
   watch_slots watch;
@@ -106,7 +106,7 @@ MODEL_TEST(fresh_overflow_and_wrap_against_a_thief, .preemptions = 3) {
   model_assert(all.taken() == 5);
 }
 
-// The owner loses the last one to a thief and goes on without looking at top_ again (D3 by what pop() saw).
+// The owner loses the last one to a thief and goes on without looking at top_ again (sched.D3 by what pop() saw).
 MODEL_TEST(fresh_wrap_after_a_lost_pop, .preemptions = 3) {
   items<4> all;
   watch_slots watch;
@@ -146,7 +146,7 @@ MODEL_TEST(fresh_wrap_against_two_thieves, .preemptions = 3) {
   model_assert(all.taken() == 3);
 }
 
-// The owner takes a run of the newest at once, while thieves are at the oldest (D4), and its slots are used again.
+// The owner takes a run of the newest at once, while thieves are at the oldest (sched.D4), and its slots are used again.
 MODEL_TEST(fresh_newest_two_against_two_thieves, .preemptions = 3) {
   items<4> all;
   watch_slots watch;

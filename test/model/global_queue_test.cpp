@@ -1,8 +1,8 @@
 // sched::global_queue (src/sched/global_queue.hpp) over base::lock.
 // sources: base/lock.cpp
 //
-// G1. FIFO; a task is taken exactly once, complete; a batch stays together.
-// G2. size() == 0 means that nothing whose push happened before is inside: a worker that was told of a task finds it.
+// sched.G1. FIFO; a task is taken exactly once, complete; a batch stays together.
+// sched.G2. size() == 0 means that nothing whose push happened before is inside: a worker that was told of a task finds it.
 #include "sched/global_queue.hpp"
 
 #include "item.hpp"

@@ -4,10 +4,11 @@
 // abstract lock
 // abstract scheduler
 //
-// G6. Nothing of a round reaches the next one. G7. A deadline that is being rung ends with the round it was set in.
-// G1. The owner goes on when the last child has ended, and what it frees then nobody touches.
+// scope.G6. Nothing of a round reaches the next one. scope.G7. A deadline that is being rung ends with the round it was set in.
+// scope.G1. The owner goes on when the last child has ended, and what it frees then nobody touches.
 #include "event.hpp"
 #include "explore/explore.hpp"
+#include "offspring.hpp"
 #include "sched/alarm.hpp"
 #include "sched/scheduler.hpp"
 #include "scope/group.hpp"
@@ -17,43 +18,13 @@ namespace task = weft::task;
 namespace waits = weft::waits;
 using explore::join_all;
 using explore::thread;
+using model::is_cancelled;
+using model::offspring;
 using weft::detail::group_core;
-using weft::detail::kin;
 using weft::sched::model_task;
 using weft::sched::worker;
 
 namespace {
-
-[[nodiscard]] bool is_cancelled(const task::record& t) {
-  return (t.word.peek() & task::state_word::cancel_requested) != 0;
-}
-
-// A child before its first step, and its place in the group.
-struct offspring : model_task {
-  offspring() : model_task(false) {
-    word.reset_for_spawn(false);
-    place.task = this;
-  }
-  // What the scheduler does at the end of a task; the last that is heard of it.
-  void end(task::phase how = task::phase::done) {
-    (void)word.finish_unwanted(how);
-    place.of->ended(place);
-  }
-  // Throws: told to the group while it still runs.
-  void fail() {
-    place.of->failed(place, std::make_exception_ptr(1));
-    end();
-  }
-  // Waits until it is cancelled.
-  void wait_for_ever(model::event& never) {
-    worker::run(*this, [&] {
-      waits::node n;
-      model_assert(waits::fiber_wait(never, n, {}) == waits::outcome::cancelled);
-      end(task::phase::cancelled);
-    });
-  }
-  kin place;
-};
 
 group_core* made_by(const task::record& owner) { return new group_core(*owner.owner, weft::failures::cancel_rest, {}); }
 
@@ -73,7 +44,9 @@ void check_next_round(group_core* g, offspring& next) {
 class bell final : public weft::sched::timer_source {
  public:
   [[nodiscard]] base::time_ns next_deadline() const noexcept override { return base::never_ns; }
-  std::size_t fire(base::time_ns, worker&, std::size_t) noexcept override { return 0; }
+  std::size_t fire(base::time_ns, std::size_t, weft::sched::fired_timers&) noexcept override { return 0; }
+  void insert(weft::timing::entry&) noexcept override {}
+  void remove(weft::timing::entry&) noexcept override {}
   void set(weft::sched::alarm& a, base::time_ns) noexcept override {
     base::lock_guard guard(lock_);
     set_ = &a;
@@ -90,7 +63,6 @@ class bell final : public weft::sched::timer_source {
   }
 
  private:
-  base::lock lock_;
   weft::sched::alarm* set_ = nullptr;
 };
 
@@ -169,8 +141,8 @@ MODEL_TEST(group_spawn_by_another_against_the_end_of_a_round, .preemptions = 4) 
   join_all();
 }
 
-// A round does not end over the head of such a child: its cancellation would be forgotten, and that it was cut short.
-// req: W-4 UX-5
+// A round does not end while such a child is in it: the child's cancellation, and that it was cut short, would be
+// forgotten.
 MODEL_TEST(group_a_child_of_another_is_counted_in_the_round_that_was_cancelled, .preemptions = 4) {
   model_task owner(false);
   offspring child;

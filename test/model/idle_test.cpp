@@ -1,12 +1,12 @@
-// Sleep against enqueue: the real worker loop and scheduler (src/sched/worker_loop.cpp, scheduler.cpp, idle_set.hpp).
+// Sleep against enqueue: the real worker loop and scheduler (src/sched/work_search.cpp, placement.cpp, idle_set.hpp).
 // whole runtime
-// abstract driver
+// abstract bed
 // abstract watch
 //
-// I1. Work that was made visible before wake_one() is taken by somebody: a worker that sleeps for ever beside it is a
+// sched.I1. Work that was made visible before wake_one() is taken by somebody: a worker that sleeps for ever beside it is a
 //     deadlock here, because nothing has a deadline.
-// I2. At most half of the workers search (one at least); in the end nobody is counted as searching or sleeping.
-// K4. A worker sleeps only when no work is visible.
+// sched.I2. At most half of the workers search (one at least); in the end nobody is counted as searching or sleeping.
+// sched.K4. A worker sleeps only when no work is visible.
 #include "sched/idle_set.hpp"
 
 #include "step_by_step.hpp"
@@ -33,8 +33,8 @@ struct pool {
       if (left.fetch_sub(1, base::relaxed) == 1) steps.stop();
     }
   }
-  // As scheduler::schedule() does for a waker from outside.
-  void enqueue(int i) { steps.all().inject(tasks[i].made(i)); }
+  // As placement::schedule() does for a waker from outside.
+  void enqueue(int i) { steps.all().placing().inject(tasks[i].made(i)); }
   void check() {
     join_all();
     for (ready_task& t : tasks) model_assert(t.was_taken());
@@ -81,7 +81,7 @@ MODEL_TEST(idle_two_workers_one_task, .preemptions = 3, .old_reads = 1) {
   p.check();
 }
 
-// Two tasks that need each other, left to one searcher: it takes one and must hand on, or the other never runs (I1). Both
+// Two tasks that need each other, left to one searcher: it takes one and must hand on, or the other never runs (sched.I1). Both
 // workers begin asleep.
 // req: W-4 BZ-5
 MODEL_TEST(idle_last_searcher_hands_on, .preemptions = 3, .old_reads = 1) {
@@ -139,7 +139,7 @@ MODEL_TEST(idle_exactly_this_worker, .preemptions = 3, .old_reads = 1) {
       by_the_other = true;
     }
   });
-  thread([&] { p.steps.all().inject_to(0, p.tasks[0].made(0)); });
+  thread([&] { p.steps.all().placing().inject_to(0, p.tasks[0].made(0)); });
   p.check();
   model_assert(!by_the_other);
 }

@@ -1,6 +1,6 @@
 // sched::inbox (src/sched/inbox.hpp).
 //
-// N1. A task pushed is taken exactly once, complete, and the tasks of one pusher come in the order it pushed them.
+// sched.N1. A task pushed is taken exactly once, complete, and the tasks of one pusher come in the order it pushed them.
 #include "sched/inbox.hpp"
 
 #include "item.hpp"

@@ -4,9 +4,9 @@
 // abstract lock
 // abstract scheduler
 //
-// J1. A joiner is woken exactly once, when the result is complete.
-// J2. The record is not recycled while a joiner or the finisher touches it; it is recycled once (else: leak, double free).
-// S5. A result is kept by the handle or disposed of, once.
+// wait.J1. A joiner is woken exactly once, when the result is complete.
+// wait.J2. The record is not recycled while a joiner or the finisher touches it; it is recycled once (else: leak, double free).
+// task.S5. A result is kept by the handle or disposed of, once.
 #include "explore/explore.hpp"
 #include "sched/scheduler.hpp"
 #include "wait/join.hpp"

@@ -2,10 +2,10 @@
 // sources: task/state.cpp
 // abstract lock
 //
-// L1. No more run than there are turns: with one turn, two at once are a data race here.
-// L2. First come, first served.
-// L3. Who waits gets a turn: a deadlock otherwise.
-// L4. The last reference frees the lane, once.
+// sched.L1. No more run than there are turns: with one turn, two at once are a data race here.
+// sched.L2. First come, first served.
+// sched.L3. Who waits gets a turn: a deadlock otherwise.
+// sched.L4. The last reference frees the lane, once.
 #include "sched/lane.hpp"
 
 #include "explore/explore.hpp"
@@ -19,8 +19,8 @@ using weft::sched::lane;
 namespace {
 
 // A task as the lane sees it, on a virtual thread of its own.
-struct member : task::record {
-  member() : record(task::ticket{0}) {}
+struct member : task::fiber {
+  member() : fiber(task::ticket{0}) {}
   base::atomic<std::uint32_t> has_turn{0};
 
   void enter(lane& l) {

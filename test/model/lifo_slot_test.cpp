@@ -1,7 +1,7 @@
 // sched::lifo_slot (src/sched/lifo_slot.hpp).
 //
-// O1. A task put is taken, displaced or stolen exactly once, and is complete when it is taken.
-// O2. An empty slot seen by the owner stays empty until it puts.
+// sched.O1. A task put is taken, displaced or stolen exactly once, and is complete when it is taken.
+// sched.O2. An empty slot seen by the owner stays empty until it puts.
 #include "sched/lifo_slot.hpp"
 
 #include "item.hpp"

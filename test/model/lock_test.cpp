@@ -1,10 +1,10 @@
 // base::lock (src/base/lock.hpp).
 // sources: base/lock.cpp
 //
-// L1. Mutual exclusion, and release publishes to the next holder: a plain counter under the lock is exact and race-free.
-// L1. No lost wake: whoever sleeps behind a holder is woken (a deadlock otherwise).
-// L2. The lock may be destroyed right after its release: release() touches the word once.
-// L3. It may be released by another thread than the one that took it.
+// base.L1. Mutual exclusion, and release publishes to the next holder: a plain counter under the lock is exact and race-free.
+// base.L1. No lost wake: whoever sleeps behind a holder is woken (a deadlock otherwise).
+// base.L2. The lock may be destroyed right after its release: release() touches the word once.
+// base.L3. It may be released by another thread than the one that took it.
 #include "base/lock.hpp"
 
 #include "explore/explore.hpp"

@@ -1,9 +1,9 @@
 // The monitor (src/sched/monitor.cpp) against workers that fall asleep, wake up and get stuck.
 // whole runtime
-// abstract driver
+// abstract bed
 //
-// M1. While a worker is awake the monitor looks again after a nap of bounded length, or is being woken.
-// M2. What lies behind a stuck worker is noticed: a task in its queues or its slot, a timer in its wheel. Within one of its longest
+// sched.M1. While a worker is awake the monitor looks again after a nap of bounded length, or is being woken.
+// sched.M2. What lies behind a stuck worker is noticed: a task in its queues or its slot, a timer in its wheel. Within one of its longest
 //     naps and a careful one, though nobody was stuck lately; its naps grow only while all advance.
 // A task that nobody takes is a deadlock here: only the monitor's naps have a deadline, and it looks at nothing but what it should.
 #include "step_by_step.hpp"
@@ -13,13 +13,14 @@ using explore::join_all;
 using explore::thread;
 using model::ready_task;
 using model::sleeper;
-using weft::sched::monitor;
+using weft::sched::monitor_limits;
 using weft::sched::step_by_step;
 namespace base = weft::base;
 
 namespace {
 
-// Worker 0 is in a task for ever and leaves another one behind it, by leave(). Worker 1 sleeps, gets that, and with it all is over.
+// Worker 0 is in a task for ever, and leave() leaves another task behind it. Worker 1 sleeps until it gets that task;
+// then the test is over.
 template <class Leave>
 void behind_a_stuck_worker(step_by_step& steps, ready_task& left, Leave leave) {
   ready_task endless;
@@ -59,9 +60,8 @@ MODEL_TEST(monitor_rescues_what_lies_in_a_slot, .preemptions = 3, .old_reads = 1
   behind_a_stuck_worker(steps, t, [&] { steps.at(0).accept_woken(t.woken(0)); });
 }
 
-// Nobody was stuck lately, the monitor may be in its longest nap. Worker 0 comes to an endless task and leaves another one behind it
-// at any moment. Time passes only in naps.
-// req: W-4 CC-16
+// Nobody was stuck lately, so the monitor may be in its longest nap. At any moment worker 0 gets an endless task and
+// leaves another one behind it. Time passes only in naps.
 MODEL_TEST(monitor_notices_the_first_stuck_worker_in_time, .preemptions = 3, .old_reads = 0, .early_timeouts = 2) {
   step_by_step steps(2);
   ready_task endless;
@@ -71,7 +71,8 @@ MODEL_TEST(monitor_notices_the_first_stuck_worker_in_time, .preemptions = 3, .ol
     ready_task::take(steps.sleep_then_find(1));
     const base::time_ns since = left_at.load(base::relaxed);
     // Two naps more, which may end early while this worker is on its way.
-    constexpr base::time_ns bound = monitor::longest_nap + monitor::careful_nap + 2 * monitor::shortest_nap;
+    constexpr base::time_ns bound =
+        monitor_limits::longest_nap + monitor_limits::careful_nap + 2 * monitor_limits::shortest_nap;
     model_assert(since == 0 || base::now() - since <= bound);
     steps.stop();
   });
@@ -101,8 +102,8 @@ MODEL_TEST(monitor_naps_are_short_beside_one_who_stands_still, .preemptions = 0)
   steps.keep_busy(0, &endless);
   steps.calm_monitor();
   for (int i = 0; i < 5; ++i) {
-    base::pass_time(base::now() + monitor::shortest_nap);
-    model_assert(steps.look() <= monitor::alert_nap);
+    base::pass_time(base::now() + monitor_limits::shortest_nap);
+    model_assert(steps.look() <= monitor_limits::alert_nap);
   }
 }
 
@@ -116,14 +117,13 @@ MODEL_TEST(monitor_naps_are_short_while_all_may_block, .preemptions = 0) {
   steps.at(0).give_way(true);
   for (int i = 0; i < 5; ++i) {
     steps.advance(0);
-    base::pass_time(base::now() + monitor::shortest_nap);
-    model_assert(steps.look() <= monitor::alert_nap);
+    base::pass_time(base::now() + monitor_limits::shortest_nap);
+    model_assert(steps.look() <= monitor_limits::alert_nap);
   }
   steps.at(0).give_way(false);
 }
 
-// The first was noticed late, the next is not: its naps stay short though all advance.
-// req: CC-16
+// The first stuck worker was noticed late; the next is not. The naps stay short although all advance.
 MODEL_TEST(monitor_is_alert_after_one_was_stuck, .preemptions = 0) {
   step_by_step steps(2);
   ready_task endless;
@@ -132,13 +132,13 @@ MODEL_TEST(monitor_is_alert_after_one_was_stuck, .preemptions = 0) {
   steps.keep_busy(0, &endless);
   steps.calm_monitor();
   steps.put_in_ring(0, left.made(0));
-  base::pass_time(base::now() + monitor::shortest_nap);
+  base::pass_time(base::now() + monitor_limits::shortest_nap);
   (void)steps.look();
   ready_task::take(steps.find(0));
   for (int i = 0; i < 5; ++i) {
     steps.advance(0);
-    base::pass_time(base::now() + monitor::alert_nap);
-    model_assert(steps.look() <= monitor::alert_nap);
+    base::pass_time(base::now() + monitor_limits::alert_nap);
+    model_assert(steps.look() <= monitor_limits::alert_nap);
   }
 }
 
@@ -157,9 +157,8 @@ MODEL_TEST(monitor_hears_of_one_who_gives_way, .preemptions = -1, .old_reads = 0
   steps.at(0).give_way(false);
 }
 
-// All sleep and the monitor is about to rest, for a while at first, when worker 0 wakes by itself: the monitor must be up again, or
-// not rest at all.
-// req: W-4 CC-16
+// All sleep, and the monitor is about to rest, for a while at first, when worker 0 wakes by itself. The monitor must be
+// woken, or must not rest at all.
 MODEL_TEST(monitor_hears_of_one_who_woke_by_itself, .preemptions = -1, .old_reads = -1, .early_timeouts = 0) {
   step_by_step steps(2);
   steps.put_to_sleep(0);
@@ -185,8 +184,8 @@ MODEL_TEST(monitor_hears_of_one_who_was_woken, .preemptions = -1, .old_reads = -
   join_all();
 }
 
-// It is about to rest for good, and one who has worked sleeps again before it has looked: nobody has asked for what that one keeps.
-// req: KC-5
+// The monitor is about to rest for good, and a worker that has worked sleeps again before the monitor has looked.
+// Nobody has asked that worker for what it keeps.
 MODEL_TEST(monitor_hears_of_one_who_worked_and_sleeps_again, .preemptions = -1, .old_reads = -1) {
   step_by_step steps(1);
   steps.put_to_sleep(0);

@@ -3,9 +3,9 @@
 // abstract lock
 // abstract scheduler
 //
-// M1. One at a time, and each sees what those before it did (a data race here).
-// M2. No wake is lost, whoever gives up (a deadlock here).
-// M5. Who takes the mutex next may destroy it (use after its end here).
+// sync.M1. One at a time, and each sees what those before it did (a data race here).
+// sync.M2. No wake is lost, whoever gives up (a deadlock here).
+// sync.M5. Who takes the mutex next may destroy it (use after its end here).
 #include "sync/mutex.hpp"
 
 #include "sync.hpp"

@@ -3,9 +3,9 @@
 // abstract lock
 // abstract scheduler
 //
-// W1. Nobody waits for what is there (a deadlock here).
-// W2. Whoever is woken finds it; who is cancelled has taken nothing.
-// W4. It is destroyed once, by the last (a leak or a use after free here).
+// chan.W1. Nobody waits for what is there (a deadlock here).
+// chan.W2. Whoever is woken finds it; who is cancelled has taken nothing.
+// chan.W4. It is destroyed once, by the last (a leak or a use after free here).
 #include "chan/news.hpp"
 
 #include <utility>

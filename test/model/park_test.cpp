@@ -3,12 +3,12 @@
 // abstract lock
 // abstract scheduler
 //
-// F1. A wake that lands at any point of the park is never lost (a deadlock here).
-// S2. PARKED is left by exactly one winner; a task is scheduled once (scheduling it twice is reported).
-// S3. A waker that meets PARKING leaves WP, and the commit makes the claim.
-// S4. A cancel or permit set in any phase is seen.
-// N2. A waker with an old ticket changes nothing.
-// F2. Whoever wins, the node is on no list when fiber_wait returns, and what the winner wrote is seen.
+// wait.F1. A wake that lands at any point of the park is never lost (a deadlock here).
+// task.S2. PARKED is left by exactly one winner; a task is scheduled once (scheduling it twice is reported).
+// task.S3. A waker that meets PARKING leaves WP, and the commit makes the claim.
+// task.S4. A cancel or permit set in any phase is seen.
+// wait.N2. A waker with an old ticket changes nothing.
+// wait.F2. Whoever wins, the node is on no list when fiber_wait returns, and what the winner wrote is seen.
 #include "fiber.hpp"
 #include "wait/permit.hpp"
 #include "weft/cancelled.hpp"
@@ -144,7 +144,7 @@ MODEL_TEST(park_old_ticket_does_not_end_the_next_wait, .preemptions = 4) {
   thread([&] {
     // What a timer would do: claim by ticket, without the object's lock.
     if (t.word.wake(of_first) == task::wake_result::claimed) {
-      t.wake_value = static_cast<std::uint64_t>(task::wake_reason::timeout);
+      t.wake_value = task::wake_value(task::wake_reason::none, 0);
       weft::sched::scheduler::schedule(&t);
     }
   });
@@ -225,7 +225,7 @@ MODEL_TEST(park_permit_against_cancel, .preemptions = -1) {
 }
 
 // Several fibers on one waitable: each is woken once, or was cancelled, and none stays on the list.
-// req: W-4, LS-P1
+// req: W-4 LS-P1
 MODEL_TEST(park_two_waiters_against_wake_and_cancel, .preemptions = 3) {
   event e;
   waits::outcome o[2] = {};

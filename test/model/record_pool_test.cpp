@@ -2,7 +2,7 @@
 // sources: task/record_pool.cpp task/state.cpp task/locals.cpp context/system_memory.cpp
 // abstract lock
 //
-// P2. While somebody walks, no slab's records end and begin again: what a walk meets is a record, from its beginning to its end (an
+// task.P2. While somebody walks, no slab's records end and begin again: what a walk meets is a record, from its beginning to its end (an
 //     access before the one or after the other is an error here).
 #include "task/record_pool.hpp"
 
@@ -16,6 +16,7 @@
 
 using explore::join_all;
 using explore::thread;
+using weft::task::fiber;
 using weft::task::record;
 using weft::task::record_pool;
 using weft::task::slab;
@@ -34,7 +35,7 @@ void* map(std::size_t size) noexcept {
 
 // The records' life ends when their pages are given back.
 int end_records(void* first, std::size_t, int) noexcept {
-  std::destroy_n(static_cast<record*>(first), slab::capacity);
+  std::destroy_n(static_cast<fiber*>(first), slab::capacity);
   return 0;
 }
 
@@ -80,8 +81,7 @@ MODEL_TEST(record_pool_walk_against_trim, .steps = 20'000) {
   pool->retire();
 }
 
-// Who trims while somebody walks says that the slabs are not populated, and takes it back.
-// req: LS-M1
+// A trim that meets a walk marks the slabs as not populated, and takes that back.
 MODEL_TEST(record_pool_walk_after_a_trim_that_was_given_up, .steps = 20'000) {
   const context::replace_system_memory replaced(of_the_execution);
   auto* pool = new record_pool;

@@ -1,9 +1,9 @@
 // sched::ring (src/sched/ring.hpp), capacity 4.
 //
-// R1. A task pushed is popped, stolen or handed to overflow exactly once, and is complete when it is taken.
-// R2. A slot is not overwritten while a thief copies it (a lost and a doubled task otherwise).
-// R3. Two thieves at once: one gives up.
-// R4. Overflow: the older half and the new one, or the new one alone while a thief copies; nothing is lost.
+// sched.R1. A task pushed is popped, stolen or handed to overflow exactly once, and is complete when it is taken.
+// sched.R2. A slot is not overwritten while a thief copies it (a lost and a doubled task otherwise).
+// sched.R3. Two thieves at once: one gives up.
+// sched.R4. Overflow: the newer half and the new one, or the new one alone while a thief copies; nothing is lost.
 // FIFO: what the owner pops, and what one thief gets, comes in the order pushed.
 #include "sched/ring.hpp"
 
@@ -103,7 +103,7 @@ MODEL_TEST(ring_owner_and_two_thieves, .preemptions = 3) {
   model_assert(all.taken() == 4);
 }
 
-// A full ring meets a push while a thief comes: R4 both ways, then the slots are used again (R2).
+// A full ring meets a push while a thief comes: sched.R4 both ways, then the slots are used again (sched.R2).
 // req: W-4 BZ-2
 MODEL_TEST(ring_overflow_against_a_thief, .preemptions = 3) {
   items<7> all;
@@ -189,7 +189,7 @@ MODEL_TEST(ring_stolen_tasks_are_stolen_again, .preemptions = 3) {
   model_assert(overflow.empty() && all.taken() == 4);
 }
 
-// A thief's own ring wraps by a steal while somebody copies from it: what was read is not overwritten before (R2).
+// A thief's own ring wraps by a steal while somebody copies from it: what was read is not overwritten before (sched.R2).
 // req: W-4
 MODEL_TEST(ring_steal_into_a_ring_that_is_stolen_from, .preemptions = -1) {
   items<7> all;

@@ -3,9 +3,9 @@
 // abstract lock
 // abstract scheduler
 //
-// R1. A writer is alone; readers see what writers did, and the next writer comes after the readers (a data race here).
-// R3. Nobody waits for what is free, whoever leaves (a deadlock here).
-// R4. Who takes it next may destroy it (use after its end here).
+// sync.R1. A writer is alone; readers see what writers did, and the next writer comes after the readers (a data race here).
+// sync.R3. Nobody waits for what is free, whoever leaves (a deadlock here).
+// sync.R4. Who takes it next may destroy it (use after its end here).
 #include "sync/shared_mutex.hpp"
 
 #include "sync.hpp"
@@ -78,8 +78,8 @@ MODEL_TEST(rwlock_cancel_of_a_writer_at_every_step, .old_reads = 1) {
   g.expect(w.cancelled ? 0 : 1);
 }
 
-// The reader that holds it does not let go before the other reader was in: only the writer that leaves can let it in.
-// req: BZ-13 CC-10
+// The reader that holds it does not unlock before the other reader is in. Only the writer that leaves can let that
+// reader in.
 MODEL_TEST(rwlock_the_writer_that_leaves_lets_the_next_reader_in) {
   guarded g;
   locks::lock(g.mutex, access::read, {});

@@ -3,13 +3,13 @@
 // abstract lock
 // abstract scheduler
 //
-// G1. The owner leaves when the last child has ended, is woken once, and what it frees then nobody touches.
-// G2. A spawn is counted or refused.
-// G3. Whoever is admitted to a cancelled scope, before or after, is cancelled.
-// G4. Leaving takes back the scope's own cancellation and no other.
+// scope.G1. The owner leaves when the last child has ended, is woken once, and what it frees then nobody touches.
+// scope.G2. A spawn is counted or refused.
+// scope.G3. Whoever is admitted to a cancelled scope, before or after, is cancelled.
+// scope.G4. Leaving takes back the scope's own cancellation and no other.
 #include "event.hpp"
 #include "explore/explore.hpp"
-#include "fiber.hpp"
+#include "offspring.hpp"
 #include "sched/scheduler.hpp"
 #include "scope/core.hpp"
 
@@ -18,27 +18,13 @@ namespace task = weft::task;
 namespace waits = weft::waits;
 using explore::join_all;
 using explore::thread;
-using weft::detail::kin;
+using model::is_cancelled;
+using model::offspring;
 using weft::detail::scope_core;
 using weft::sched::model_task;
 using weft::sched::worker;
 
 namespace {
-
-[[nodiscard]] bool is_cancelled(const task::record& t) {
-  return (t.word.peek() & task::state_word::cancel_requested) != 0;
-}
-
-// A child before its first step, and its place in the scope.
-struct offspring : model_task {
-  offspring() : model_task(false) {
-    word.reset_for_spawn(false);
-    place.task = this;
-  }
-  // What the scheduler does at the end of a task; the last that is heard of it.
-  void end() { place.of->ended(place); }
-  kin place;
-};
 
 scope_core* opened_by(task::record& owner) {
   auto* s = new scope_core(*owner.owner, &owner, weft::failures::cancel_rest, {});
@@ -172,13 +158,7 @@ MODEL_TEST(scope_cancel_at_every_step_of_a_childs_wait, .preemptions = 4) {
     s->cancel();
     s->drop_reference();
   });
-  thread([&] {
-    worker::run(child, [&] {
-      waits::node n;
-      model_assert(waits::fiber_wait(never, n, {}) == waits::outcome::cancelled);
-      child.end();
-    });
-  });
+  thread([&] { child.wait_for_ever(never); });
   thread([&] { worker::run(owner, [&] { close(s); }); });
   join_all();
   model_assert(!is_cancelled(owner));
@@ -192,13 +172,7 @@ MODEL_TEST(scope_owner_is_cancelled_while_it_waits, .preemptions = 4) {
   scope_core* s = opened_by(owner);
   model_assert(s->admit(child.place));
   thread([&] { waits::cancel(owner); });
-  thread([&] {
-    worker::run(child, [&] {
-      waits::node n;
-      model_assert(waits::fiber_wait(never, n, {}) == waits::outcome::cancelled);
-      child.end();
-    });
-  });
+  thread([&] { child.wait_for_ever(never); });
   thread([&] { worker::run(owner, [&] { close(s); }); });
   join_all();
   model_assert(is_cancelled(owner));

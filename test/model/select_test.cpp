@@ -3,9 +3,9 @@
 // abstract lock
 // abstract scheduler
 //
-// E1. Exactly one arm completes, and its peer's operation with it.
-// E2. The losers have left no trace.
-// E3. Overlapping selects do not deadlock, in whatever order they name the channels.
+// wait.E1. Exactly one arm completes, and its peer's operation with it; the losers have left no trace.
+// wait.E2. No send is missed between the last look and the park (a deadlock here).
+// wait.E3. Overlapping selects do not deadlock, in whatever order they name the channels.
 #include <chrono>
 
 #include "base/clock.hpp"
@@ -176,9 +176,8 @@ MODEL_TEST(select_against_cancel_and_send) {
   model_assert(a.nobody_waits() && b.nobody_waits());
 }
 
-// An outside thread has no wheel: when its deadline has come it claims itself. If a sender was faster, the thread waits until it is
-// told; before that the value has not come, and its waiter must not go.
-// req: BZ-11 CC-11
+// An outside thread has no wheel: when its deadline has come, it claims itself. If a sender was faster, the thread
+// waits until it is told. Before that the value has not arrived, and the waiter must not end.
 MODEL_TEST(select_in_a_thread_whose_deadline_meets_a_sender) {
   channel a(0);
   u64 got = 0;
@@ -213,4 +212,24 @@ MODEL_TEST(select_death_against_send) {
   join_all();
   model_assert((won == 1) == (sent == status::done));
   model_assert(in.nobody_waits() && out.nobody_waits());
+}
+
+// Room is made without the lock while a sender announces that it will wait: it sends then, and does not wait for anybody.
+// req: CC-8 CC-11
+MODEL_TEST(select_sends_into_room_that_is_made_meanwhile) {
+  channel c(1);
+  model_assert(c.try_send(1) == status::done);
+  u64 first = 0, second = 0;
+  fiber sending([&] {
+    u64 two = 2;
+    send_arm to(&c.core, two);
+    model_assert(weft::selected(weft::alt(to)).ok());
+  });
+  fiber receiving([&] {
+    first = c.receive();
+    receive_arm from(&c.core, second);
+    model_assert(weft::selected(weft::alt(from)).ok());
+  });
+  join_all();
+  model_assert(first == 1 && second == 2 && c.nobody_waits());
 }

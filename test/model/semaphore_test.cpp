@@ -3,9 +3,9 @@
 // abstract lock
 // abstract scheduler
 //
-// P2. No permit lies idle beside a request that it would fulfil (a deadlock here).
-// P3. Permits are neither lost nor doubled by who leaves.
-// P4. Who acquires may destroy it (use after its end here).
+// sync.P2. No permit lies idle beside a request that it would fulfil (a deadlock here).
+// sync.P3. Permits are neither lost nor doubled by who leaves.
+// sync.P4. Who acquires may destroy it (use after its end here).
 #include "sync/semaphore.hpp"
 
 #include "sync.hpp"
@@ -161,8 +161,7 @@ MODEL_TEST(semaphore_time_out_against_release) {
   model_assert(s.permits() == (got ? 0 : 1) && !s.is_waited_for());
 }
 
-// The one who waited owns it, and it goes while release() is not yet over.
-// req: BZ-13
+// The waiter owns the semaphore, which ends while release() has not yet returned.
 MODEL_TEST(semaphore_who_acquires_destroys, .preemptions = -1) {
   auto* s = new locks::semaphore_core(0);
   fiber waiter([=] {
@@ -193,8 +192,8 @@ MODEL_TEST(semaphore_who_acquires_destroys_after_another_has_left, .old_reads = 
   join_all();
 }
 
-// Found waited for, and a moment later not any more: a release must not undo what others do without the lock.
-// req: BZ-13 CC-10
+// The semaphore is seen with a waiter, and a moment later without one. A release must not undo what others do without
+// the lock.
 MODEL_TEST(semaphore_two_releases_while_the_waiter_leaves) {
   locks::semaphore_core s(0);
   fiber waiter([&] { locks::acquire(s, 3, {}); });

@@ -3,8 +3,8 @@
 // abstract lock
 // abstract scheduler
 //
-// E1. Nobody waits for a flag that is set (a deadlock here).
-// E2. A set for one goes to one, or stays; a waiter that leaves takes none with it (a deadlock here).
+// sync.E1. Nobody waits for a flag that is set (a deadlock here).
+// sync.E2. A set for one goes to one, or stays; a waiter that leaves takes none with it (a deadlock here).
 #include "sync/signal.hpp"
 
 #include "sync.hpp"
@@ -15,7 +15,7 @@ namespace {
 
 constexpr locks::until_set stays{.takes = false};
 constexpr locks::until_set takes{.takes = true};
-void wait(locks::signal_core& s, locks::until_set u) { locks::wait_for(s, u, "test", {}); }
+void wait(locks::signal_core& s, locks::until_set u) { locks::wait_for(s, u, locks::event_kind, {}); }
 
 }  // namespace
 
@@ -64,7 +64,7 @@ MODEL_TEST(event_time_out_against_set) {
   locks::signal_core s;
   weft::timing::wheel w;
   bool got = false;
-  fiber late([&] { got = locks::wait_until(s, takes, "signal", at(begin + 3 * tick), {}); }, &w);
+  fiber late([&] { got = locks::wait_until(s, takes, locks::event_kind, at(begin + 3 * tick), {}); }, &w);
   fiber setter([&] { s.set_for_one(); });
   thread([&] { fire(w, begin + 5 * tick); });
   join_all();

@@ -3,10 +3,10 @@
 // abstract lock
 // abstract scheduler
 //
-// S1. "Ticket still valid" and "claimed" are one decision: a waker claims only the wait whose ticket it has.
-// S2. One winner, whose reason is the one that is read.
-// S3. A waker that meets PARKING leaves WP; what it stored before is seen by the task that finds it.
-// S4. What the sender of a cancel or permit stored before is seen by the task that finds it.
+// task.S1. "Ticket still valid" and "claimed" are one decision: a waker claims only the wait whose ticket it has.
+// task.S2. One winner, whose reason is the one that is read.
+// task.S3. A waker that meets PARKING leaves WP; what it stored before is seen by the task that finds it.
+// task.S4. What the sender of a cancel or permit stored before is seen by the task that finds it.
 #include "explore/explore.hpp"
 #include "sched/scheduler.hpp"
 

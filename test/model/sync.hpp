@@ -48,7 +48,10 @@ inline constexpr base::time_ns tick = base::time_ns{1} << 15;
 inline void fire(weft::timing::wheel& w, base::time_ns now) {
   base::pass_time(now);
   weft::sched::worker on;
-  (void)w.fire(now, on, SIZE_MAX);
+  weft::sched::fired_timers due;
+  (void)w.fire(now, SIZE_MAX, due);
+  on.accept_woken_batch(std::move(due.tasks));
+  resume_others(due);
 }
 
 }  // namespace model

@@ -14,16 +14,16 @@ inline constexpr weft::base::time_ns soon = (weft::base::time_ns{1} << 40) + 100
 struct sleeper {
   weft::waits::thread_waiter who;
   weft::timing::entry timer;
-  weft::timing::wheel* wheel;
-  explicit sleeper(weft::sched::worker& stuck) : wheel(static_cast<weft::timing::wheel*>(&stuck.timers())) {
+  weft::sched::timer_source& timers;
+  explicit sleeper(weft::sched::worker& stuck) : timers(stuck.timers()) {
     timer.deadline = soon;
-    wheel->lock();
+    timers.own_lock().acquire();
     const std::uint64_t word = who.word.begin_park(0);
     timer.waiter.who = &who;
     timer.waiter.ticket = weft::task::state_word::ticket_of(word);
-    wheel->insert(timer);
+    timers.insert(timer);
     (void)who.word.commit_park();
-    wheel->unlock();
+    timers.own_lock().release();
   }
 };
 

@@ -3,9 +3,9 @@
 // abstract lock
 // abstract scheduler
 //
-// H2. None is lost: a deadline that has passed ends the sleep, wherever the sleeper is on its way (a deadlock otherwise).
-// H3. A timer that was removed is not fired: it may be gone (use after its end, or a task scheduled twice otherwise).
-// F2. Time-out, cancel and wake claim by the same word: one wins, and the node is on no list afterwards.
+// time.H2. None is lost: a deadline that has passed ends the sleep, wherever the sleeper is on its way (a deadlock otherwise).
+// time.H3. A timer that was removed is not fired: it may be gone (use after its end, or a task scheduled twice otherwise).
+// wait.F2. Time-out, cancel and wake claim by the same word: one wins, and the node is on no list afterwards.
 #include "base/clock.hpp"
 #include "fiber.hpp"
 #include "time/wheel.hpp"
@@ -33,7 +33,11 @@ void sleep(base::time_ns until) {
 std::size_t fire_at(wheel_of::wheel& w, base::time_ns now) {
   base::pass_time(now);
   weft::sched::worker on;
-  return w.fire(now, on, SIZE_MAX);
+  weft::sched::fired_timers due;
+  const std::size_t fired = w.fire(now, SIZE_MAX, due);
+  on.accept_woken_batch(std::move(due.tasks));
+  resume_others(due);
+  return fired;
 }
 
 // As workers do, who come again as long as something is due.
@@ -62,17 +66,19 @@ class timed_event final : public waits::waitable {
     event_.unpublish(n);
     wheel_.remove(timer_);
   }
-  void lock() noexcept override {
-    event_.lock();
-    wheel_.lock();
+  void lock() noexcept {
+    event_.own_lock()->acquire();
+    wheel_.own_lock().acquire();
   }
-  void unlock() noexcept override {
-    wheel_.unlock();
-    event_.unlock();
+  void unlock() noexcept {
+    wheel_.own_lock().release();
+    event_.own_lock()->release();
   }
   base::lock* own_lock() noexcept override { return nullptr; }  // of no select
-  const char* reason() const noexcept override { return "timed event"; }
-  const void* object() const noexcept override { return this; }
+  waits::subject what() const noexcept override {
+    static constexpr waits::wait_kind kind{"timed event"};
+    return {&kind, this};
+  }
 
   // The other list still has its node when one of the two has won.
   void leave(waits::node& n) noexcept {
@@ -89,7 +95,7 @@ class timed_event final : public waits::waitable {
 
 }  // namespace
 
-// req: W-4, LS-T2
+// req: W-4 LS-T2
 MODEL_TEST(timer_expiry_at_every_step_of_the_sleep, .preemptions = -1) {
   wheel_of::wheel w;
   base::atomic<bool> awake{false};
@@ -105,7 +111,7 @@ MODEL_TEST(timer_expiry_at_every_step_of_the_sleep, .preemptions = -1) {
   model_assert(w.next_deadline() == base::never_ns);
 }
 
-// req: W-4, LS-T2
+// req: W-4 LS-T2
 MODEL_TEST(timer_two_who_fire, .preemptions = 4) {
   wheel_of::wheel w;
   base::atomic<bool> awake{false};
@@ -122,8 +128,8 @@ MODEL_TEST(timer_two_who_fire, .preemptions = 4) {
   model_assert(fired <= 1 && w.next_deadline() == base::never_ns);
 }
 
-// The sleeper's timer lies in its record, which is used for the next sleep at once: a late fire must not meet it (H3).
-// req: W-4, LS-T1, LS-T2
+// The sleeper's timer lies in its record, which is used for the next sleep at once: a late fire must not meet it (time.H3).
+// req: W-4 LS-T1 LS-T2
 MODEL_TEST(timer_expiry_against_cancel, .preemptions = -1) {
   wheel_of::wheel w;
   bool cancelled = false;
@@ -135,7 +141,7 @@ MODEL_TEST(timer_expiry_against_cancel, .preemptions = -1) {
           cancelled = true;
         }
         // Where sleep_until keeps its timer.
-        model_assert(!reinterpret_cast<const wheel_of::entry*>(waits::current_task()->wait_room)->waiter.linked);
+        model_assert(!reinterpret_cast<const wheel_of::entry*>(waits::current_task()->wait_room())->waiter.linked);
       },
       &w);
   thread([&] { (void)fire_at(w, begin + 5 * tick); });
@@ -145,7 +151,7 @@ MODEL_TEST(timer_expiry_against_cancel, .preemptions = -1) {
   model_assert(fire_at(w, begin + 100 * tick) == 0);  // nothing is left behind
 }
 
-// req: W-4, LS-T1, LS-T2
+// req: W-4 LS-T1 LS-T2
 MODEL_TEST(timer_expiry_against_wake, .preemptions = -1) {
   wheel_of::wheel w;
   model::event e;
@@ -168,7 +174,7 @@ MODEL_TEST(timer_expiry_against_wake, .preemptions = -1) {
   model_assert(woke <= 1 && e.nobody_waits() && fire_at(w, begin + 100 * tick) == 0);
 }
 
-// req: W-4, LS-T1, LS-T2
+// req: W-4 LS-T1 LS-T2
 MODEL_TEST(timer_expiry_against_wake_and_cancel, .preemptions = 4) {
   wheel_of::wheel w;
   model::event e;

@@ -1,9 +1,9 @@
-// The watch (src/sched/watch.cpp): one sleeper keeps the earliest deadline.
+// The watch (src/sched/watch.hpp): one sleeper keeps the earliest deadline.
 // whole runtime
-// abstract driver
+// abstract bed
 //
-// V1. A timer is fired though the worker in whose wheel it lies is stuck.
-// V2. A watcher that leaves for work hands the watch on (hand_on_watch).
+// sched.V1. A timer is fired though the worker in whose wheel it lies is stuck.
+// sched.V2. A watcher that leaves for work hands the watch on (hand_on).
 // A sleep without a deadline beside a pending timer is a deadlock here; time passes only for those who sleep until a deadline.
 #include "step_by_step.hpp"
 #include "timer_sleeper.hpp"
@@ -40,7 +40,7 @@ MODEL_TEST(watch_fires_for_a_stuck_worker, .preemptions = 3) {
   join_all();
 }
 
-// Both workers sleep, worker 0 watches. It gets a task that lasts until the timer has fired: the other must take over (V2).
+// Both workers sleep, worker 0 watches. It gets a task that lasts until the timer has fired: the other must take over (sched.V2).
 // req: W-4
 MODEL_TEST(watch_is_handed_on, .preemptions = 3, .old_reads = 1) {
   step_by_step steps(2);
@@ -53,7 +53,7 @@ MODEL_TEST(watch_is_handed_on, .preemptions = 3, .old_reads = 1) {
   });
   thread([&] {
     explore::when_quiet(1);
-    steps.all().inject_to(0, t.made(0));
+    steps.all().placing().inject_to(0, t.made(0));
   });
   join_all();
   model_assert(t.was_taken());
@@ -72,7 +72,7 @@ MODEL_TEST(watch_is_handed_on_to_one_who_goes_to_sleep, .preemptions = 3, .old_r
   });
   thread([&] {
     explore::when_quiet();
-    steps.all().inject_to(0, t.made(0));
+    steps.all().placing().inject_to(0, t.made(0));
   });
   join_all();
   model_assert(t.was_taken());

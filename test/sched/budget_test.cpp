@@ -41,7 +41,7 @@ int turns_of_another(int points, const std::function<void()>& point) {
 }
 
 // req: KC-4 BZ-6
-TEST(Budget, JoinsOfFinishedTasksMoveTheTaskToTheTailEveryHundredTwentyEight) {
+TEST(Budget, joins_of_finished_tasks_move_the_task_to_the_tail_every_hundred_twenty_eight) {
   weft::join_handle<void> finished;
   const int turns = turns_of_another(10 * budget, [&] {
     if (!finished.joinable()) finished = weft::spawn([] {});
@@ -52,7 +52,7 @@ TEST(Budget, JoinsOfFinishedTasksMoveTheTaskToTheTailEveryHundredTwentyEight) {
 }
 
 // req: KC-4 BZ-6
-TEST(Budget, ParkIfThatNeedNotParkMovesTheTaskToTheTailEveryHundredTwentyEight) {
+TEST(Budget, park_if_that_need_not_park_moves_the_task_to_the_tail_every_hundred_twenty_eight) {
   weft::base::atomic<bool> flag{true};
   const int turns = turns_of_another(10 * budget, [&] { weft::park_if(flag, false); });
   EXPECT_GE(turns, 9);
@@ -60,7 +60,7 @@ TEST(Budget, ParkIfThatNeedNotParkMovesTheTaskToTheTailEveryHundredTwentyEight) 
 }
 
 // req: KC-4 BZ-6
-TEST(Budget, ParkIfWithAPermitMovesTheTaskToTheTailEveryHundredTwentyEight) {
+TEST(Budget, park_if_with_a_permit_moves_the_task_to_the_tail_every_hundred_twenty_eight) {
   weft::base::atomic<bool> flag{false};
   const int turns = turns_of_another(10 * budget, [&] {
     weft::unpark(weft::this_task::ref());
@@ -72,7 +72,7 @@ TEST(Budget, ParkIfWithAPermitMovesTheTaskToTheTailEveryHundredTwentyEight) {
 
 // Each send goes the long way then, which spends for itself.
 // req: KC-4 BZ-6 BZ-9
-TEST(Budget, SendsOfACancelledTaskUnderAShieldSpendOnceEach) {
+TEST(Budget, sends_of_a_cancelled_task_under_a_shield_spend_once_each) {
   auto [out, in] = weft::make_channel<int>(20 * budget);
   support::watchdog guard(60s, "a cancelled task that sends");
   support::watched_runtime rt(1);
@@ -103,13 +103,13 @@ TEST(Budget, SendsOfACancelledTaskUnderAShieldSpendOnceEach) {
 }
 
 // req: KC-4
-TEST(Budget, SleepsThatAreOverMoveTheTaskToTheTail) {
+TEST(Budget, sleeps_that_are_over_move_the_task_to_the_tail) {
   const int turns = turns_of_another(10 * budget, [] { weft::sleep_for(0s); });
   EXPECT_GE(turns, 9);
 }
 
 // req: KC-4
-TEST(Budget, EveryYieldGivesTheOtherATurn) {
+TEST(Budget, every_yield_gives_the_other_a_turn) {
   EXPECT_GE(turns_of_another(100, [] { weft::yield(); }), 99);
 }
 
@@ -132,7 +132,7 @@ void nobody_starves(const std::function<void(support::watched_runtime&, weft::ba
 }
 
 // req: BZ-6 CC-4
-TEST(Maintenance, TasksFromOutsideAreServedBesideABusyRing) {
+TEST(Maintenance, tasks_from_outside_are_served_beside_a_busy_ring) {
   nobody_starves(
       [](auto& rt, auto& ran) {
         for (int i = 0; i < 20; ++i) rt->spawn([&] { ran.fetch_add(1); }).detach();
@@ -141,7 +141,7 @@ TEST(Maintenance, TasksFromOutsideAreServedBesideABusyRing) {
 }
 
 // req: BZ-6 CC-4
-TEST(Maintenance, FreshTasksAreServedBesideABusyRing) {
+TEST(Maintenance, fresh_tasks_are_served_beside_a_busy_ring) {
   nobody_starves(
       [](auto& rt, auto& ran) {
         rt->run([&] {
@@ -152,7 +152,7 @@ TEST(Maintenance, FreshTasksAreServedBesideABusyRing) {
 }
 
 // req: BZ-6 BZ-3
-TEST(Maintenance, TheGlobalQueueIsServedBesideABusyRing) {
+TEST(Maintenance, the_global_queue_is_served_beside_a_busy_ring) {
   nobody_starves(
       [](auto& rt, auto& ran) {
         rt->run([&] {
@@ -163,7 +163,7 @@ TEST(Maintenance, TheGlobalQueueIsServedBesideABusyRing) {
 }
 
 // req: BZ-6
-TEST(Maintenance, TimersFireBesideABusyRing) {
+TEST(Maintenance, timers_fire_beside_a_busy_ring) {
   nobody_starves(
       [](auto& rt, auto& ran) {
         rt->spawn([&] {
@@ -175,7 +175,7 @@ TEST(Maintenance, TimersFireBesideABusyRing) {
 }
 
 // req: BZ-1 BZ-6
-TEST(Maintenance, TasksThatWakeEachOtherThroughTheSlotStarveNobody) {
+TEST(Maintenance, tasks_that_wake_each_other_through_the_slot_starve_nobody) {
   support::watchdog guard(60s, "tasks beside two that wake each other");
   support::watched_runtime rt(1);
   weft::base::atomic<int> ran{0};

@@ -11,7 +11,7 @@ using queue_test::count_up;
 using queue_test::items;
 
 // req: CC-4
-TEST(Chain, AppendsInOrderAndLeavesTheOtherEmpty) {
+TEST(Chain, appends_in_order_and_leaves_the_other_empty) {
   items all(6);
   chain a;
   chain b;
@@ -25,7 +25,7 @@ TEST(Chain, AppendsInOrderAndLeavesTheOtherEmpty) {
 }
 
 // req: CC-4
-TEST(Chain, AnEmptiedOneCanBeFilledAgain) {
+TEST(Chain, an_emptied_one_can_be_filled_again) {
   items all(3);
   chain a;
   a.push_back(all[0]);

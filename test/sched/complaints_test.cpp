@@ -1,4 +1,4 @@
-// What the user is told when nobody gets on.
+// What the user is told when no task advances.
 #include "sched/complaints.hpp"
 
 #include <fcntl.h>

@@ -7,6 +7,7 @@
 #include <weft/weft.hpp>
 
 #include "sched/scheduler.hpp"
+#include "support/held_monitor.hpp"
 #include "support/process.hpp"
 #include "support/until.hpp"
 #include "support/watchdog.hpp"
@@ -27,11 +28,11 @@ void until_asleep(support::watched_runtime& rt, std::size_t count) {
 std::size_t my_worker() { return static_cast<std::size_t>(weft::sched::this_worker()->id()); }
 
 // req: LS-K1 LS-K2
-TEST(Draining, ASleepingWorkerWakesUpAndDies) {
+TEST(Draining, a_sleeping_worker_wakes_up_and_dies) {
   support::watchdog guard(60s, "a sleeping worker leaves");
   support::watched_runtime rt(4);
   until_asleep(rt, 4);
-  rt.core().retire(2);
+  rt.core().pool().retire(2);
   until([&] { return state_of(rt, 2) == worker_state::dead; });
   // It is no longer among those who could be woken, nor among the searchers.
   until_asleep(rt, 3);
@@ -39,14 +40,14 @@ TEST(Draining, ASleepingWorkerWakesUpAndDies) {
 }
 
 // req: LS-K2
-TEST(Draining, NothingIsLostThatIsSpawnedAfterwards) {
+TEST(Draining, nothing_is_lost_that_is_spawned_afterwards) {
   support::watchdog guard(60s, "tasks spawned after a worker left");
   for (const std::size_t workers : {2u, 4u, 8u}) {
     support::watched_runtime rt(workers);
     until_asleep(rt, workers);
-    for (std::size_t w = 1; w < workers; ++w) rt.core().retire(w);
+    for (std::size_t w = 1; w < workers; ++w) rt.core().pool().retire(w);
     for (std::size_t w = 1; w < workers; ++w) until([&] { return state_of(rt, w) == worker_state::dead; });
-    // Round and round the inboxes, the dead worker's too; each time the living one has gone to sleep before.
+    // Tasks go to the inboxes in turn, also to the dead worker's. Each time the living worker has gone to sleep before.
     for (int i = 0; i < 50; ++i) {
       EXPECT_EQ(rt->spawn([] { return my_worker(); }).join(), 0u);
       if (i % 10 == 0) until_asleep(rt, 1);
@@ -55,7 +56,7 @@ TEST(Draining, NothingIsLostThatIsSpawnedAfterwards) {
 }
 
 // req: LS-K2
-TEST(Draining, TheTasksInItsQueuesRunElsewhere) {
+TEST(Draining, the_tasks_in_its_queues_run_elsewhere) {
   support::watchdog guard(60s, "tasks of a draining worker");
   support::watched_runtime rt(2);
   constexpr int parked_count = 20;
@@ -88,7 +89,7 @@ TEST(Draining, TheTasksInItsQueuesRunElsewhere) {
     for (const auto& r : refs) r.unpark();
     for (int i = 0; i < fresh_count; ++i) weft::spawn([&] { ran.fetch_add(1); }).detach();
     retired.store(my_worker());
-    rt.core().retire(my_worker());
+    rt.core().pool().retire(my_worker());
     filled.count_down();
     blocker.join();  // which does not suspend if it has ended
     weft::yield();
@@ -101,10 +102,10 @@ TEST(Draining, TheTasksInItsQueuesRunElsewhere) {
 }
 
 // req: LS-K2
-TEST(Draining, ADeadWorkerNeverStealsOrRunsAnythingAgain) {
+TEST(Draining, a_dead_worker_never_steals_or_runs_anything_again) {
   support::watchdog guard(60s, "work beside a dead worker");
   support::watched_runtime rt(4);
-  rt.core().retire(0);
+  rt.core().pool().retire(0);
   until([&] { return state_of(rt, 0) == worker_state::dead; });
   const auto before = rt->statistics_of(0);
   weft::base::atomic<std::size_t> on_dead{0};
@@ -125,10 +126,10 @@ TEST(Draining, ADeadWorkerNeverStealsOrRunsAnythingAgain) {
 }
 
 // req: LS-K2
-TEST(Draining, ADeadWorkerIsSentNothing) {
+TEST(Draining, a_dead_worker_is_sent_nothing) {
   support::watchdog guard(60s, "tasks from outside beside a dead worker");
   support::watched_runtime rt(2);
-  rt.core().retire(1);
+  rt.core().pool().retire(1);
   until([&] { return state_of(rt, 1) == worker_state::dead; });
   support::latch kept;
   support::latch free;
@@ -139,14 +140,38 @@ TEST(Draining, ADeadWorkerIsSentNothing) {
   }));
   kept.wait();  // nobody takes anything out of an inbox now
   for (int i = 0; i < 10; ++i) all.push_back(rt->spawn([] {}));
-  EXPECT_FALSE(rt.core().workers()[1]->has_visible_work());
-  EXPECT_TRUE(rt.core().workers()[0]->has_visible_work());
+  EXPECT_FALSE(rt.core().workers()[1]->queues().has_visible_work());
+  EXPECT_TRUE(rt.core().workers()[0]->queues().has_visible_work());
+  free.count_down();
+  for (auto& h : all) h.join();
+}
+
+// All remaining workers have said that they may block. One of them gets the task.
+TEST(Draining, a_dead_worker_is_sent_nothing_though_the_others_may_block) {
+  support::watchdog guard(60s, "tasks from outside beside a dead worker and one that may block");
+  support::watched_runtime rt(2);
+  rt.core().pool().retire(1);
+  until([&] { return state_of(rt, 1) == worker_state::dead; });
+  const support::held_monitor no_help(rt.core());
+  support::latch kept;
+  support::latch free;
+  std::vector<weft::join_handle<void>> all;
+  all.push_back(rt->spawn([&] {
+    weft::blocking([&] {
+      kept.count_down();
+      free.hold();
+    });
+  }));
+  kept.wait();
+  for (int i = 0; i < 10; ++i) all.push_back(rt->spawn([] {}));
+  EXPECT_FALSE(rt.core().workers()[1]->queues().has_visible_work());
+  EXPECT_TRUE(rt.core().workers()[0]->queues().has_visible_work());
   free.count_down();
   for (auto& h : all) h.join();
 }
 
 // req: LS-K2
-TEST(Draining, AWorkerLeavesInTheMidstOfWorkAndAllOfItIsDone) {
+TEST(Draining, a_worker_leaves_in_the_midst_of_work_and_all_of_it_is_done) {
   support::watchdog guard(100s, "workers leave while tasks spawn, yield and join");
   for (const std::size_t workers : {2u, 4u, 8u}) {
     for (int round = 0; round < 20; ++round) {
@@ -163,7 +188,7 @@ TEST(Draining, AWorkerLeavesInTheMidstOfWorkAndAllOfItIsDone) {
           }));
         for (auto& h : all) h.join();
       });
-      for (std::size_t w = 0; w + 1 < workers; ++w) rt.core().retire(w);
+      for (std::size_t w = 0; w + 1 < workers; ++w) rt.core().pool().retire(w);
       root.join();
       EXPECT_EQ(ran.load(), 600u);
       for (std::size_t w = 0; w + 1 < workers; ++w) until([&] { return state_of(rt, w) == worker_state::dead; });
@@ -172,7 +197,7 @@ TEST(Draining, AWorkerLeavesInTheMidstOfWorkAndAllOfItIsDone) {
 }
 
 // req: LS-K2
-TEST(Draining, AWorkerLeavesAfterItsSliceThoughItHasMoreToDoAndNobodyToTakeIt) {
+TEST(Draining, a_worker_leaves_after_its_slice_though_it_has_more_to_do_and_nobody_to_take_it) {
   if (weft::sched::force_migration) GTEST_SKIP() << "nothing stays in the local queues in this build";
   support::watchdog guard(60s, "a worker leaves its tasks behind");
   support::watched_runtime rt(2);
@@ -208,14 +233,14 @@ TEST(Draining, AWorkerLeavesAfterItsSliceThoughItHasMoreToDoAndNobodyToTakeIt) {
     outside.join();
     in_slot.ref().unpark();
     left.store(weft::sched::this_worker());
-    rt.core().retire(my_worker());
+    rt.core().pool().retire(my_worker());
     keeper.join();
   });
   until([&] { return state_of(rt, 0) == worker_state::dead || state_of(rt, 1) == worker_state::dead; });
   EXPECT_EQ(ended.load(), 0);
-  EXPECT_FALSE(left.load()->has_visible_work());
+  EXPECT_FALSE(left.load()->queues().has_visible_work());
   // Ring 5, slot 1, fresh 3, inbox 1; and the monitor brings the one in the inbox of the worker that is kept.
-  until([&] { return rt.core().global().size() == 11u; });
+  until([&] { return rt.core().queues().global.size() == 11u; });
   over.store(true);
   other_free.count_down();
   leaver.join();
@@ -223,23 +248,23 @@ TEST(Draining, AWorkerLeavesAfterItsSliceThoughItHasMoreToDoAndNobodyToTakeIt) {
 }
 
 // req: LS-K2
-TEST(Draining, ATaskThatOnlyYieldsLeavesItsDrainingWorker) {
+TEST(Draining, a_task_that_only_yields_leaves_its_draining_worker) {
   support::watchdog guard(60s, "a yielding task moves away");
   support::watched_runtime rt(2);
   rt->run([&] {
     const std::size_t mine = my_worker();
-    rt.core().retire(mine);
+    rt.core().pool().retire(mine);
     until([&] { return my_worker() != mine; });
     until([&] { return state_of(rt, mine) == worker_state::dead; });
   });
 }
 
 // req: BZ-5 LS-K2
-TEST(DrainingNoTsan, ARuntimeWithADeadWorkerIsAsIdleAsOneWithout) {  // TSan has a thread of its own
+TEST(DrainingNoTsan, a_runtime_with_a_dead_worker_is_as_idle_as_one_without) {  // TSan has a thread of its own
   support::watchdog guard(60s, "an idle runtime with a dead worker");
   support::watched_runtime rt(3);
   until_asleep(rt, 3);
-  rt.core().retire(1);
+  rt.core().pool().retire(1);
   until([&] { return state_of(rt, 1) == worker_state::dead; });
   rt->run([] {});
   // The watch may look around a little and trim; then there must be silence.

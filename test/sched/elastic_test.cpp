@@ -14,6 +14,7 @@
 #include <weft/weft.hpp>
 
 #include "sched/scheduler.hpp"
+#include "support/held_monitor.hpp"
 #include "support/process.hpp"
 #include "support/until.hpp"
 #include "support/watchdog.hpp"
@@ -82,7 +83,7 @@ class raw_sleepers {
 };
 
 // req: CC-16 CC-1
-TEST(Elastic, AHeartbeatGoesOnWhileEveryWorkerSleepsInTheKernel) {
+TEST(Elastic, a_heartbeat_goes_on_while_every_worker_sleeps_in_the_kernel) {
   if (weft::sched::force_migration) GTEST_SKIP() << "without stealing the pool stays as it is";
   support::watchdog guard(60s, "W tasks in raw sleeps, and a heartbeat");
   for (const std::size_t workers : {1u, 2u, 4u}) {
@@ -97,7 +98,7 @@ TEST(Elastic, AHeartbeatGoesOnWhileEveryWorkerSleepsInTheKernel) {
 }
 
 // req: CC-16 CC-2
-TEST(Elastic, AHundredRawSleepsOnSixteenWorkersDoNotStopAHeartbeat) {
+TEST(Elastic, a_hundred_raw_sleeps_on_sixteen_workers_do_not_stop_a_heartbeat) {
   if (weft::sched::force_migration) GTEST_SKIP() << "without stealing the pool stays as it is";
   support::watchdog guard(60s, "100 raw sleeps of 2 s on 16 workers");
   support::watched_runtime rt({.workers = 16});
@@ -109,7 +110,7 @@ TEST(Elastic, AHundredRawSleepsOnSixteenWorkersDoNotStopAHeartbeat) {
 }
 
 // req: CC-2 CC-1
-TEST(Elastic, SevenHogsOnFourWorkersDoNotStopAHeartbeat) {
+TEST(Elastic, seven_hogs_on_four_workers_do_not_stop_a_heartbeat) {
   if (weft::sched::force_migration) GTEST_SKIP() << "without stealing the pool stays as it is";
   support::watchdog guard(60s, "7 tasks that only compute, on 4 workers");
   support::watched_runtime rt({.workers = 4});
@@ -122,7 +123,7 @@ TEST(Elastic, SevenHogsOnFourWorkersDoNotStopAHeartbeat) {
 }
 
 // req: CC-16
-TEST(Elastic, APairOverAChannelGoesOnWhileBothWorkersAreHeld) {
+TEST(Elastic, a_pair_over_a_channel_goes_on_while_both_workers_are_held) {
   if (weft::sched::force_migration) GTEST_SKIP() << "without stealing the pool stays as it is";
   support::watchdog guard(60s, "a channel pair beside two workers that spin");
   support::watched_runtime rt({.workers = 2});
@@ -140,7 +141,7 @@ TEST(Elastic, APairOverAChannelGoesOnWhileBothWorkersAreHeld) {
 
 // What lies in the slot, the ring, among the fresh and in the inbox of the only worker, and in its timers.
 // req: CC-16
-TEST(Elastic, EverythingBehindAStuckWorkerIsTakenOver) {
+TEST(Elastic, everything_behind_a_stuck_worker_is_taken_over) {
   if (weft::sched::force_migration) GTEST_SKIP() << "without stealing the pool stays as it is";
   support::watchdog guard(60s, "every queue of a worker that is stuck");
   support::watched_runtime rt({.workers = 1});
@@ -171,7 +172,7 @@ TEST(Elastic, EverythingBehindAStuckWorkerIsTakenOver) {
 }
 
 // req: CC-2 LS-K2
-TEST(Elastic, ExtraWorkersLeaveAndNothingIsLostInAThousandCycles) {
+TEST(Elastic, extra_workers_leave_and_nothing_is_lost_in_a_thousand_cycles) {
   if (weft::sched::force_migration) GTEST_SKIP() << "without stealing the pool stays as it is";
   support::watchdog guard(300s, "a pool that grows and shrinks");
   support::watched_runtime rt({.workers = 2, .keep_alive = 0ms});
@@ -188,7 +189,7 @@ TEST(Elastic, ExtraWorkersLeaveAndNothingIsLostInAThousandCycles) {
       for (int k = 0; k < 20; ++k) some.push_back(weft::spawn([] { return 1; }));
       for (auto& t : some) ran += static_cast<std::uint64_t>(t.join());
     });
-    support::until([&] { return rt.core().live_workers() == 2; });
+    support::until([&] { return rt.core().pool().live() == 2; });
   }
   EXPECT_EQ(ran, cycles * 20);
   EXPECT_GE(rt->elasticity().grown, cycles);
@@ -199,7 +200,7 @@ TEST(Elastic, ExtraWorkersLeaveAndNothingIsLostInAThousandCycles) {
 
 // One that was told to leave and has not left yet does not count: the last worker stays, however slow the others are to go.
 // req: CC-2 LS-K2
-TEST(Elastic, TheLastWorkerStays) {
+TEST(Elastic, the_last_worker_stays) {
   if (weft::sched::force_migration) GTEST_SKIP() << "without stealing the pool stays as it is";
   support::watchdog guard(100s, "pools of one that grow and shrink beside busy threads");
   atomic<bool> over{false};
@@ -214,13 +215,13 @@ TEST(Elastic, TheLastWorkerStays) {
     support::until([&] { return rt->elasticity().grown == rt->elasticity().retired; });
     rt->spawn([] {}).join();
   }
-  support::until([&] { return rt.core().live_workers() == 1; });
+  support::until([&] { return rt.core().pool().live() == 1; });
   over.store(true);
   for (std::thread& t : burners) t.join();
 }
 
 // req: CC-2
-TEST(Elastic, ItNeverGrowsWhenToldSo) {
+TEST(Elastic, it_never_grows_when_told_so) {
   support::watchdog guard(60s, "a pool that may not grow");
   support::watched_runtime rt({.workers = 2, .elastic = false});
   atomic<bool> over{false};
@@ -236,13 +237,13 @@ TEST(Elastic, ItNeverGrowsWhenToldSo) {
   auto waits = rt->spawn([&] { ran.store(true); });
   std::this_thread::sleep_for(20ms);
   EXPECT_FALSE(ran.load());
-  EXPECT_EQ(rt.core().live_workers(), 2u);
+  EXPECT_EQ(rt.core().pool().live(), 2u);
   over.store(true);
   waits.join();
 }
 
 // req: CC-2
-TEST(Elastic, TheHardLimitHoldsAndIsSaidOnce) {
+TEST(Elastic, the_hard_limit_holds_and_is_said_once) {
   if (weft::sched::force_migration) GTEST_SKIP() << "without stealing the pool stays as it is";
   support::watchdog guard(60s, "blocked workers up to the limit");
   testing::internal::CaptureStderr();
@@ -269,8 +270,31 @@ TEST(Elastic, TheHardLimitHoldsAndIsSaidOnce) {
   EXPECT_NE(said.find("runtime_options::max_workers"), std::string::npos) << said;
 }
 
+// The pool grows under the eyes of somebody who looks at the newest worker all the time.
+// req: CC-2
+TEST(Elastic, a_worker_that_is_counted_is_there) {
+  if (weft::sched::force_migration) GTEST_SKIP() << "without stealing the pool stays as it is";
+  support::watchdog guard(100s, "a pool that is watched while it grows");
+  constexpr std::size_t most = 400;
+  for (std::size_t round = 0; round < support::scaled(20); ++round) {
+    support::watched_runtime rt({.workers = 1, .max_workers = most});
+    const support::held_monitor aside(rt.core());  // only one may change the pool, and that is this test
+    atomic<bool> over{false};
+    std::size_t missing = 0;
+    std::thread reader([&] {
+      while (!over.load(weft::base::relaxed))
+        if (rt.core().workers().back() == nullptr) ++missing;
+    });
+    while (rt.core().workers().size() < most && rt.core().pool().add()) {}
+    over.store(true);
+    reader.join();
+    EXPECT_EQ(rt.core().workers().size(), most);
+    EXPECT_EQ(missing, 0u);
+  }
+}
+
 // req: LS-E1
-TEST(Elastic, TheReasonsAddUp) {
+TEST(Elastic, the_reasons_add_up) {
   if (weft::sched::force_migration) GTEST_SKIP() << "without stealing the pool stays as it is";
   support::watchdog guard(60s, "a pool that explains itself");
   support::watched_runtime rt({.workers = 2});
@@ -278,14 +302,27 @@ TEST(Elastic, TheReasonsAddUp) {
     const hogs busy(rt, 3);
     rt->spawn([] {}).join();
   }
-  support::until([&] { return rt.core().live_workers() == 2; });
+  support::until([&] { return rt.core().pool().live() == 2; });
   const weft::elastic_statistics s = rt->elasticity();
   EXPECT_GT(s.gate_passes, 0u);
   EXPECT_EQ(s.samples, s.no_work + s.nonpositive_pressure + s.idle_capacity + s.not_stuck + s.at_limit + s.gate_passes);
 }
 
+// A worker is stuck in a task, but nothing waits for it.
 // req: LS-E1
-TEST(Elastic, VerboseTellsOfEveryDecision) {
+TEST(Elastic, beside_a_long_task_that_nobody_waits_behind_the_reason_is_that_there_is_no_work) {
+  if (weft::sched::force_migration) GTEST_SKIP() << "a pool that cannot grow does not count looks";
+  support::watchdog guard(60s, "a pool beside one long task");
+  support::watched_runtime rt({.workers = 2});
+  rt->run([&] {
+    const weft::elastic_statistics before = rt->elasticity();
+    support::hold_worker_until([&] { return rt->elasticity().samples >= before.samples + 20; });
+    EXPECT_GT(rt->elasticity().no_work, before.no_work);
+  });
+}
+
+// req: LS-E1
+TEST(Elastic, verbose_tells_of_every_decision) {
   if (weft::sched::force_migration) GTEST_SKIP() << "without stealing the pool stays as it is";
   support::watchdog guard(60s, "what a growing pool says");
   const support::environment verbose("WEFT_VERBOSE", "1");
@@ -296,7 +333,7 @@ TEST(Elastic, VerboseTellsOfEveryDecision) {
       const hogs busy(rt, 1);
       rt->spawn([] {}).join();
     }
-    support::until([&] { return rt.core().live_workers() == 1; });
+    support::until([&] { return rt.core().pool().live() == 1; });
   }
   const std::string said = testing::internal::GetCapturedStderr();
   EXPECT_NE(said.find("1 of 1 workers are stuck"), std::string::npos) << said;
@@ -304,7 +341,7 @@ TEST(Elastic, VerboseTellsOfEveryDecision) {
 }
 
 // req: CC-2
-TEST(Elastic, AnIdleRuntimeMakesNoSystemCallAgain) {
+TEST(Elastic, an_idle_runtime_makes_no_system_call_again) {
   if (support::under_tsan) GTEST_SKIP() << "ThreadSanitizer has a thread of its own that never rests";
   if (weft::sched::force_migration) GTEST_SKIP() << "without stealing the pool stays as it is";
   support::watchdog guard(60s, "a pool that has grown and rests");
@@ -313,7 +350,7 @@ TEST(Elastic, AnIdleRuntimeMakesNoSystemCallAgain) {
     const hogs busy(rt, 3);
     rt->spawn([] {}).join();
   }
-  support::until([&] { return rt.core().live_workers() == 2; });
+  support::until([&] { return rt.core().pool().live() == 2; });
   std::this_thread::sleep_for(250ms);
   const support::activity before = support::activity_of_others();
   std::this_thread::sleep_for(200ms);
@@ -341,10 +378,10 @@ class on_one_processor {
   cpu_set_t before_;
 };
 
-// Others want the processor, too, so that each worker stands still for milliseconds, in the midst of tasks of a microsecond. More
-// threads would not help.
-// req: CC-2
-TEST(Elastic, AWorkerThatTheSystemPutsAsideIsNotReplaced) {
+// Other threads want the processor as well, so each worker stands still for milliseconds in the middle of tasks of a
+// microsecond. More threads would not help.
+TEST(Elastic, a_worker_that_the_system_puts_aside_is_not_replaced) {
+  if (weft::sched::force_migration) GTEST_SKIP() << "a pool that cannot grow does not count looks";
   if (support::under_tsan) GTEST_SKIP() << "ThreadSanitizer has locks of its own in which a thread may sleep";
   support::watchdog guard(60s, "short tasks beside busy threads");
   const on_one_processor only;
@@ -368,7 +405,7 @@ TEST(Elastic, AWorkerThatTheSystemPutsAsideIsNotReplaced) {
 }
 
 // req: CC-2
-TEST(Elastic, EightWorkersOnOneProcessorGetOn) {
+TEST(Elastic, eight_workers_on_one_processor_get_on) {
   support::watchdog guard(100s, "8 workers on one processor");
   const on_one_processor only;
   support::watched_runtime rt({.workers = 8});
@@ -390,9 +427,8 @@ TEST(Elastic, EightWorkersOnOneProcessorGetOn) {
   });
 }
 
-// The monitor rests when nothing has moved for a while. Work from then on has it back.
-// req: CC-16
-TEST(Elastic, AStuckWorkerIsNoticedAfterTheRuntimeHasRested) {
+// The monitor rests when nothing has moved for a while. Work that comes later wakes it again.
+TEST(Elastic, a_stuck_worker_is_noticed_after_the_runtime_has_rested) {
   if (weft::sched::force_migration) GTEST_SKIP() << "without stealing the pool stays as it is";
   support::watchdog guard(60s, "a worker that gets stuck after a rest");
   support::watched_runtime rt({.workers = 1});
@@ -411,7 +447,7 @@ TEST(Elastic, AStuckWorkerIsNoticedAfterTheRuntimeHasRested) {
 
 // The whole process stands still for a while: nobody is taken for stuck, nothing is lost.
 // req: CC-2
-TEST(Elastic, AStoppedProcessGoesOn) {
+TEST(Elastic, a_stopped_process_goes_on) {
   support::watchdog guard(60s, "SIGSTOP and SIGCONT");
   const pid_t stopper = ::fork();
   ASSERT_GE(stopper, 0);

@@ -15,7 +15,7 @@ pool_sample stuck(std::size_t workers) {
 }
 
 // req: LS-E1 CC-2
-TEST(Elasticity, ItGrowsByHalfUpToTwice) {
+TEST(Elasticity, it_grows_by_half_up_to_twice) {
   elasticity e(8, 512);
   EXPECT_EQ(e.decide(stuck(8)), 4u);
   EXPECT_EQ(e.decide(stuck(12)), 4u) << "to twice the pool's size, not beyond";
@@ -25,14 +25,14 @@ TEST(Elasticity, ItGrowsByHalfUpToTwice) {
 }
 
 // req: CC-2
-TEST(Elasticity, OneWorkerGrowsToTwo) {
+TEST(Elasticity, one_worker_grows_to_two) {
   elasticity e(1, 512);
   EXPECT_EQ(e.decide(stuck(1)), 1u);
   EXPECT_EQ(e.decide(stuck(2)), 0u);
 }
 
 // req: LS-E1 CC-16
-TEST(Elasticity, BlockedWorkersAreReplacedBeyondTwiceUpToTheLimit) {
+TEST(Elasticity, blocked_workers_are_replaced_beyond_twice_up_to_the_limit) {
   elasticity e(4, 50);
   pool_sample s = stuck(8);
   s.stuck = 0;
@@ -46,7 +46,7 @@ TEST(Elasticity, BlockedWorkersAreReplacedBeyondTwiceUpToTheLimit) {
 }
 
 // req: LS-E1
-TEST(Elasticity, EveryRefusalHasItsReason) {
+TEST(Elasticity, every_refusal_has_its_reason) {
   elasticity e(4, 512);
   pool_sample s = stuck(4);
   s.work_waits = false;
@@ -69,7 +69,7 @@ TEST(Elasticity, EveryRefusalHasItsReason) {
 }
 
 // req: LS-E1
-TEST(Elasticity, ThePressureIsSignedAndItsLongestNegativeStreakIsKept) {
+TEST(Elasticity, the_pressure_is_signed_and_its_longest_negative_streak_is_kept) {
   elasticity e(2, 512);
   pool_sample s = stuck(2);
   for (const int pressure : {-1, -2, 3, -1, -1, -1, 0, -4}) {
@@ -83,7 +83,7 @@ TEST(Elasticity, ThePressureIsSignedAndItsLongestNegativeStreakIsKept) {
 }
 
 // req: CC-2
-TEST(Elasticity, OneTooManyIsOneThatUsesAProcessor) {
+TEST(Elasticity, one_too_many_is_one_that_uses_a_processor) {
   const elasticity e(4, 512);
   EXPECT_FALSE(e.has_too_many(4, 0));
   EXPECT_TRUE(e.has_too_many(5, 0));

@@ -32,7 +32,7 @@ std::string stderr_of(F&& f) {
 std::ptrdiff_t lines(const std::string& text) { return std::count(text.begin(), text.end(), '\n'); }
 
 // req: CC-13
-TEST(Environment, WeftWorkersSaysHowManyWorkers) {
+TEST(Environment, weft_workers_says_how_many_workers) {
   environment set("WEFT_WORKERS", "3");
   const std::string said = stderr_of([] {
     weft::runtime rt;
@@ -42,14 +42,14 @@ TEST(Environment, WeftWorkersSaysHowManyWorkers) {
 }
 
 // req: CC-13 CC-14
-TEST(Environment, OptionsInCodeComeBeforeTheEnvironment) {
+TEST(Environment, options_in_code_come_before_the_environment) {
   environment set("WEFT_WORKERS", "3");
   weft::runtime rt({.workers = 2, .elastic = false});
   EXPECT_EQ(rt.workers(), 2u);
 }
 
 // req: CC-13
-TEST(Environment, ABadWeftWorkersIsNamedInOneLineAndTheDefaultUsed) {
+TEST(Environment, a_bad_weft_workers_is_named_in_one_line_and_the_default_used) {
   for (const char* bad : {"0", "-1", "abc", " 4", "4x", "2.5", "4097", "99999999999999999999999"}) {
     environment set("WEFT_WORKERS", bad);
     const std::string said = stderr_of([] {
@@ -62,7 +62,7 @@ TEST(Environment, ABadWeftWorkersIsNamedInOneLineAndTheDefaultUsed) {
 }
 
 // req: CC-13
-TEST(Environment, AnEmptyWeftWorkersCountsAsUnset) {
+TEST(Environment, an_empty_weft_workers_counts_as_unset) {
   environment set("WEFT_WORKERS", "");
   const std::string said = stderr_of([] {
     weft::runtime rt;
@@ -72,7 +72,7 @@ TEST(Environment, AnEmptyWeftWorkersCountsAsUnset) {
 }
 
 // req: CC-13
-TEST(Environment, WeftStatsPrintsStatisticsWhenTheRuntimeEnds) {
+TEST(Environment, weft_stats_prints_statistics_when_the_runtime_ends) {
   environment set("WEFT_STATS", "1");
   const std::string said = stderr_of([] {
     weft::runtime rt({.workers = 2, .elastic = false});
@@ -83,10 +83,11 @@ TEST(Environment, WeftStatsPrintsStatisticsWhenTheRuntimeEnds) {
   EXPECT_THAT(said, HasSubstr("worker 0"));
   EXPECT_THAT(said, HasSubstr("worker 1"));
   EXPECT_THAT(said, HasSubstr("spawned 11, finished 11"));
+  EXPECT_THAT(said, HasSubstr("pool      looks "));
 }
 
 // req: CC-13
-TEST(Environment, WeftVerboseSaysWhatWasChosen) {
+TEST(Environment, weft_verbose_says_what_was_chosen) {
   environment set("WEFT_VERBOSE", "1");
   const std::string said = stderr_of([] { weft::runtime rt({.workers = 2, .elastic = false}); });
   EXPECT_THAT(said, HasSubstr("2 workers (runtime_options)"));
@@ -95,14 +96,14 @@ TEST(Environment, WeftVerboseSaysWhatWasChosen) {
 }
 
 // req: CC-13
-TEST(Environment, WeftVerboseSaysOneWorkerAndNotWorkers) {
+TEST(Environment, weft_verbose_says_one_worker_and_not_workers) {
   environment set("WEFT_VERBOSE", "1");
   EXPECT_THAT(stderr_of([] { weft::runtime rt({.workers = 1, .elastic = false}); }),
               HasSubstr("1 worker (runtime_options)"));
 }
 
 // req: CC-13
-TEST(Environment, WeftVerboseSaysWhereTheWorkerCountCameFrom) {
+TEST(Environment, weft_verbose_says_where_the_worker_count_came_from) {
   environment verbose("WEFT_VERBOSE", "1");
   const auto said = [] { return stderr_of([] { weft::runtime rt; }); };
   {
@@ -114,7 +115,7 @@ TEST(Environment, WeftVerboseSaysWhereTheWorkerCountCameFrom) {
 }
 
 // req: CC-13
-TEST(Environment, WeftVerboseSaysHowStacksAreGuardedAfterAnyFallback) {
+TEST(Environment, weft_verbose_says_how_stacks_are_guarded_after_any_fallback) {
   environment verbose("WEFT_VERBOSE", "1");
   for (const char* kind : {"mprotect", "none"}) {
     environment guard("WEFT_GUARD", kind);
@@ -124,7 +125,7 @@ TEST(Environment, WeftVerboseSaysHowStacksAreGuardedAfterAnyFallback) {
 }
 
 // req: CC-13
-TEST(Environment, NothingIsPrintedUnlessAskedFor) {
+TEST(Environment, nothing_is_printed_unless_asked_for) {
   environment stats("WEFT_STATS", "0");
   environment verbose("WEFT_VERBOSE", nullptr);
   EXPECT_EQ(stderr_of([] {
@@ -135,7 +136,7 @@ TEST(Environment, NothingIsPrintedUnlessAskedFor) {
 }
 
 // req: CC-13
-TEST(Environment, ABadFlagIsNamedInOneLineAndTakenAsOff) {
+TEST(Environment, a_bad_flag_is_named_in_one_line_and_taken_as_off) {
   for (const char* variable : {"WEFT_STATS", "WEFT_VERBOSE"}) {
     environment set(variable, "yes");
     const std::string said = stderr_of([] {
@@ -155,7 +156,7 @@ TEST(Environment, ABadFlagIsNamedInOneLineAndTakenAsOff) {
 }
 
 // req: CC-13
-TEST(EnvironmentDeathTest, WeftChanNoLockfreeTurnsTheLockFreePathOff) {
+TEST(EnvironmentDeathTest, weft_chan_no_lockfree_turns_the_lock_free_path_off) {
   EXPECT_EXIT(exit_with_fast_path(nullptr), testing::ExitedWithCode(1), "^$");
   EXPECT_EXIT(exit_with_fast_path("0"), testing::ExitedWithCode(1), "^$");
   EXPECT_EXIT(exit_with_fast_path("1"), testing::ExitedWithCode(0), "^$");
@@ -163,7 +164,7 @@ TEST(EnvironmentDeathTest, WeftChanNoLockfreeTurnsTheLockFreePathOff) {
 }
 
 // req: CC-13 CC-14
-TEST(Environment, TheAffinityMaskLimitsTheDefault) {
+TEST(Environment, the_affinity_mask_limits_the_default) {
   environment unset("WEFT_WORKERS", nullptr);
   std::thread([] {
     cpu_set_t before;
@@ -181,7 +182,7 @@ TEST(Environment, TheAffinityMaskLimitsTheDefault) {
 }
 
 // req: CC-14
-TEST(Environment, AQuotaIsRoundedUpToWholeCpus) {
+TEST(Environment, a_quota_is_rounded_up_to_whole_cpus) {
   EXPECT_EQ(cpus_from_quota("max 100000"), 0u);
   EXPECT_EQ(cpus_from_quota("100000 100000"), 1u);
   EXPECT_EQ(cpus_from_quota("150000 100000"), 2u);
@@ -192,7 +193,7 @@ TEST(Environment, AQuotaIsRoundedUpToWholeCpus) {
 }
 
 // req: CC-14
-TEST(Environment, AtLeastOneCpuIsAvailableAndNoMoreThanTheMachineHas) {
+TEST(Environment, at_least_one_cpu_is_available_and_no_more_than_the_machine_has) {
   const std::size_t cpus = weft::sched::available_cpus();
   EXPECT_GE(cpus, 1u);
   EXPECT_LE(cpus, std::max(1u, std::thread::hardware_concurrency()));

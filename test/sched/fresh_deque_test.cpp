@@ -18,7 +18,7 @@ using queue_test::items;
 using fresh_deque = weft::sched::fresh_deque<item>;
 
 // req: CC-4
-TEST(FreshDeque, TheOwnerTakesTheNewestAndAThiefTheOldest) {
+TEST(FreshDeque, the_owner_takes_the_newest_and_a_thief_the_oldest) {
   items all(5);
   fresh_deque d;
   chain overflow;
@@ -35,7 +35,7 @@ TEST(FreshDeque, TheOwnerTakesTheNewestAndAThiefTheOldest) {
 }
 
 // req: CC-4 BZ-15
-TEST(FreshDeque, AFullOneHandsItsOlderHalfOver) {
+TEST(FreshDeque, a_full_one_hands_its_older_half_over) {
   items all(9);
   fresh_deque d(8);
   chain overflow;
@@ -48,7 +48,7 @@ TEST(FreshDeque, AFullOneHandsItsOlderHalfOver) {
 }
 
 // req: CC-4
-TEST(FreshDeque, StaysUsableThroughManyWraps) {
+TEST(FreshDeque, stays_usable_through_many_wraps) {
   items all(1000);
   fresh_deque d(8);
   chain overflow;
@@ -89,16 +89,18 @@ void conserve(std::size_t capacity, std::size_t thieves, std::size_t count, std:
 }
 
 // req: CC-4
-TEST(FreshDeque, NothingIsLostOrTakenTwiceWhenOwnerAndThiefMeetAtTheLastTask) {
+TEST(FreshDeque, nothing_is_lost_or_taken_twice_when_owner_and_thief_meet_at_the_last_task) {
   conserve(256, 2, support::scaled(300'000), 1);
 }
 
 // req: CC-4
-TEST(FreshDeque, NothingIsLostOrTakenTwiceBetweenOwnerAndThreeThieves) {
+TEST(FreshDeque, nothing_is_lost_or_taken_twice_between_owner_and_three_thieves) {
   conserve(256, 3, support::scaled(300'000), 17);
 }
 
 // req: CC-4
-TEST(FreshDeque, NothingIsLostOrTakenTwiceWhenItOverflowsAllTheTime) { conserve(8, 3, support::scaled(300'000), 20); }
+TEST(FreshDeque, nothing_is_lost_or_taken_twice_when_it_overflows_all_the_time) {
+  conserve(8, 3, support::scaled(300'000), 20);
+}
 
 }  // namespace

@@ -1,4 +1,5 @@
-// Tasks that have not run yet, beside others that always have something to do: they wait some turns, not until all are idle.
+// Tasks that have not run yet, beside others that always have something to do: they wait for some turns, not until all
+// are idle.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -29,12 +30,12 @@ std::vector<std::size_t> turns_before(int fresh, const std::size_t& turns) {
   return waited;
 }
 
-// K6 of sched/worker.hpp.
+// sched.K6 of sched/worker.hpp.
 constexpr std::size_t most_turns_each = 10;
 constexpr std::size_t most_turns_each_outside = 40;  // of those for which the worker's queue had no room
 
 // req: BZ-1 CC-1
-TEST(Fresh, ATaskStartsSoonBesideOthersThatYield) {
+TEST(Fresh, a_task_starts_soon_beside_others_that_yield) {
   if (weft::sched::force_migration) GTEST_SKIP() << "tasks do not stay in a queue of this worker";
   support::watchdog guard(60s, "new tasks beside 50 that yield");
   support::watched_runtime rt(1);
@@ -61,7 +62,7 @@ TEST(Fresh, ATaskStartsSoonBesideOthersThatYield) {
 }
 
 // req: BZ-1 CC-1
-TEST(Fresh, ATaskStartsSoonBesideAPairThatWakesEachOther) {
+TEST(Fresh, a_task_starts_soon_beside_a_pair_that_wakes_each_other) {
   if (weft::sched::force_migration) GTEST_SKIP() << "tasks do not stay in a queue of this worker";
   support::watchdog guard(60s, "new tasks beside pairs over channels");
   for (const int pairs : {1, 2, 5}) {
@@ -93,7 +94,7 @@ TEST(Fresh, ATaskStartsSoonBesideAPairThatWakesEachOther) {
   }
 }
 
-// K6 by chance: tasks that spawn, and leave in every way but a join, beside all that may come before what they spawn. Every task
+// sched.K6 by chance: tasks that spawn, and leave in every way but a join, beside all that may come before what they spawn. Every task
 // that is spawned counts the dispatches until it starts, against what was queued when it was spawned.
 class bound_keeper {
  public:
@@ -101,7 +102,7 @@ class bound_keeper {
   void spawn_some(std::size_t n) {
     for (std::size_t i = 0; i < n; ++i) {
       const weft::sched::worker& on = *weft::sched::this_worker();
-      const auto queued = static_cast<std::uint64_t>(on.queued()) + on.owner().shared_work();
+      const auto queued = static_cast<std::uint64_t>(on.queues().size()) + on.owner().queues().size();
       ++spawned_;
       weft::spawn([this, queued, since = on.counters().dispatched.get()] {
         const std::uint64_t waited = weft::sched::this_worker()->counters().dispatched.get() - since - 1;
@@ -126,7 +127,7 @@ std::uint64_t tree(int depth) {
 }
 
 // req: BZ-1 CC-1
-TEST(Fresh, ATaskStartsAfterTenTimesThoseQueuedBeforeItWhateverComesLater) {
+TEST(Fresh, a_task_starts_after_ten_times_those_queued_before_it_whatever_comes_later) {
   if (weft::sched::force_migration) GTEST_SKIP() << "tasks do not stay in a queue of this worker";
   support::watchdog guard(100s, "random spawners beside all that may come first");
   for (std::uint32_t seed = 1; seed <= 12; ++seed) {
@@ -190,7 +191,7 @@ TEST(Fresh, ATaskStartsAfterTenTimesThoseQueuedBeforeItWhateverComesLater) {
 
 // Acceptors and senders that wake each other all the time: what the acceptors spawn starts as fast as it is spawned.
 // req: BZ-1 CC-1
-TEST(Fresh, NoMoreIsSpawnedThanStarts) {
+TEST(Fresh, no_more_is_spawned_than_starts) {
   if (weft::sched::force_migration) GTEST_SKIP() << "tasks do not stay in a queue of this worker";
   support::watchdog guard(60s, "acceptors that spawn a handler for each value");
   for (const std::size_t acceptors : {1u, 4u, 16u, 64u})
@@ -223,10 +224,9 @@ TEST(Fresh, NoMoreIsSpawnedThanStarts) {
     }
 }
 
-// Handlers that fork and join, and an acceptor that itself waits for a task for each value: their tasks have no place in the order of
-// turns, yet they do not pile up.
-// req: BZ-1 CC-1
-TEST(Fresh, HandlersThatForkAndJoinDoNotPileUp) {
+// Handlers that fork and join, and an acceptor that itself waits for a task for each value: their tasks have no place
+// in the order of turns, and still they do not pile up.
+TEST(Fresh, handlers_that_fork_and_join_do_not_pile_up) {
   if (weft::sched::force_migration) GTEST_SKIP() << "tasks do not stay in a queue of this worker";
   support::watchdog guard(100s, "handlers that spawn and join");
   for (const int children : {1, 2, 4, 16})
@@ -267,7 +267,7 @@ TEST(Fresh, HandlersThatForkAndJoinDoNotPileUp) {
 
 // Others keep the worker's queue full.
 // req: BZ-1 CC-1
-TEST(Fresh, WhatTheRingHasNoRoomForHasItsTurnsToo) {
+TEST(Fresh, what_the_ring_has_no_room_for_has_its_turns_too) {
   if (weft::sched::force_migration) GTEST_SKIP() << "tasks do not stay in a queue of this worker";
   support::watchdog guard(60s, "spawned beside more that yield than the ring holds");
   constexpr std::size_t capacity = 16;
@@ -290,7 +290,7 @@ TEST(Fresh, WhatTheRingHasNoRoomForHasItsTurnsToo) {
 
 // More than the queues of the worker hold.
 // req: BZ-1 CC-1
-TEST(Fresh, TheOldestOfManyStartFirst) {
+TEST(Fresh, the_oldest_of_many_start_first) {
   if (weft::sched::force_migration) GTEST_SKIP() << "tasks do not stay in a queue of this worker";
   support::watchdog guard(60s, "5,000 tasks of one spawner");
   support::watched_runtime rt({.workers = 1, .elastic = false});
@@ -310,9 +310,8 @@ TEST(Fresh, TheOldestOfManyStartFirst) {
   });
 }
 
-// Though new ones are spawned all the time.
-// req: BZ-1 CC-1
-TEST(Fresh, TheOldestIsNotForgotten) {
+// The same while new ones are spawned all the time.
+TEST(Fresh, the_oldest_is_not_forgotten) {
   if (weft::sched::force_migration) GTEST_SKIP() << "tasks do not stay in a queue of this worker";
   support::watchdog guard(60s, "an old task behind new ones");
   support::watched_runtime rt(1);
@@ -332,10 +331,9 @@ TEST(Fresh, TheOldestIsNotForgotten) {
   });
 }
 
-// Nor do fresh ones keep what comes from outside, or was put into the global queue, from being run: with tasks so long that a tick
-// lasts a millisecond, when an old one may have its turn at each.
-// req: BZ-6
-TEST(Fresh, TasksThatNeverEndComingDoNotKeepTheInboxAndTheGlobalQueueWaiting) {
+// Fresh tasks do not keep others from running that come from outside or are in the global queue. The tasks are so long
+// that a tick lasts a millisecond, and an old task may have its turn at each tick.
+TEST(Fresh, tasks_that_never_end_coming_do_not_keep_the_inbox_and_the_global_queue_waiting) {
   if (weft::sched::force_migration) GTEST_SKIP() << "tasks do not stay in a queue of this worker";
   support::watchdog guard(60s, "fresh tasks of 150 us, and others");
   support::watched_runtime rt(1);
@@ -352,7 +350,7 @@ TEST(Fresh, TasksThatNeverEndComingDoNotKeepTheInboxAndTheGlobalQueueWaiting) {
     }
   });
   for (int i = 0; i < 3; ++i) {
-    support::until([&] { return rt.core().workers()[0]->queued() > 20; });
+    support::until([&] { return rt.core().workers()[0]->queues().size() > 20; });
     rt->spawn([] {}).join();  // through the inbox; the overflow of its queues is in the global one
   }
   over.store(true);

@@ -1,5 +1,5 @@
-// What is queued behind a task that has said it may block is run by another worker, at once: the monitor, who would see to it later,
-// is held meanwhile.
+// What is queued behind a task that has said it may block is run at once by another worker. The monitor, which would
+// notice it later, is held meanwhile.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -10,6 +10,7 @@
 
 #include "sched/scheduler.hpp"
 #include "support/held_monitor.hpp"
+#include "support/monitor_state.hpp"
 #include "support/parked.hpp"
 #include "support/until.hpp"
 #include "support/watchdog.hpp"
@@ -61,7 +62,7 @@ struct sleeper {
 };
 
 // req: CC-16
-TEST_F(GivingWay, WhatWasQueuedBefore) {
+TEST_F(GivingWay, what_was_queued_before) {
   run([&] {
     let_the_other_sleep();
     atomic<bool> ran{false};
@@ -72,7 +73,7 @@ TEST_F(GivingWay, WhatWasQueuedBefore) {
 }
 
 // req: CC-16
-TEST_F(GivingWay, WhatIsSpawnedMeanwhile) {
+TEST_F(GivingWay, what_is_spawned_meanwhile) {
   run([&] {
     let_the_other_sleep();
     weft::blocking([&] {
@@ -85,7 +86,7 @@ TEST_F(GivingWay, WhatIsSpawnedMeanwhile) {
 }
 
 // req: CC-16
-TEST_F(GivingWay, WhatWasWokenBefore) {
+TEST_F(GivingWay, what_was_woken_before) {
   run([&] {
     sleeper other;
     wait_for_parked(1);
@@ -96,7 +97,7 @@ TEST_F(GivingWay, WhatWasWokenBefore) {
 }
 
 // req: CC-16
-TEST_F(GivingWay, WhatIsWokenMeanwhile) {
+TEST_F(GivingWay, what_is_woken_meanwhile) {
   run([&] {
     sleeper other;
     wait_for_parked(1);
@@ -109,7 +110,7 @@ TEST_F(GivingWay, WhatIsWokenMeanwhile) {
 }
 
 // req: CC-16
-TEST_F(GivingWay, WhatIsWokenInABatchOfOne) {
+TEST_F(GivingWay, what_is_woken_in_a_batch_of_one) {
   run([&] {
     atomic<bool> ran{false};
     weft::with_scope([&](weft::scope& s) {
@@ -138,9 +139,9 @@ struct not_copied {
   void operator()() const {}
 };
 
-// It spawns from elsewhere into a scope whose last child ends meanwhile, and the spawn fails: it is the last to leave.
-// req: CC-16
-TEST_F(GivingWay, TheOwnerOfAScopeThatItLeavesLast) {
+// The task spawns, from outside, into a scope whose last child ends meanwhile, and the spawn fails. So the task is the
+// last to leave the scope.
+TEST_F(GivingWay, the_owner_of_a_scope_that_it_leaves_last) {
   run([&] {
     std::optional<weft::scope_ref> inside;
     weft::event go;
@@ -168,7 +169,7 @@ TEST_F(GivingWay, TheOwnerOfAScopeThatItLeavesLast) {
 }
 
 // req: CC-16
-TEST_F(GivingWay, WhoYieldsToIt) {
+TEST_F(GivingWay, who_yields_to_it) {
   run([&] {
     const weft::dispatcher one = weft::dispatcher::single();
     let_the_other_sleep();
@@ -178,6 +179,31 @@ TEST_F(GivingWay, WhoYieldsToIt) {
     went_on.store(true);
     next.join();
   });
+}
+
+// The only worker may block, so nobody but the monitor can see to what comes from outside.
+// req: CC-16
+TEST(GivingWayAlone, the_monitor_is_told_of_a_task_from_outside) {
+  if (weft::sched::force_migration) GTEST_SKIP() << "nobody takes tasks from others in this build";
+  support::watchdog guard(60s, "a task from outside");
+  support::watched_runtime rt(1);
+  support::latch blocks, may_end;
+  auto blocked = rt->spawn([&] {
+    weft::blocking([&] {
+      blocks.count_down();
+      may_end.hold();
+    });
+  });
+  blocks.wait();
+  weft::join_handle<void> other;
+  {
+    const support::held_monitor held(rt.core());
+    other = rt->spawn([] {});
+    EXPECT_FALSE(support::monitor_sleeps(rt.core()));
+  }
+  may_end.count_down();
+  blocked.join();
+  other.join();
 }
 
 }  // namespace

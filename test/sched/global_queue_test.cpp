@@ -19,7 +19,7 @@ using queue_test::items;
 using global_queue = weft::sched::global_queue<item>;
 
 // req: BZ-3
-TEST(GlobalQueue, AShareIsOneWorkersFairPartButAtLeastFourAndAtMostSixtyFour) {
+TEST(GlobalQueue, a_share_is_one_workers_fair_part_but_at_least_four_and_at_most_sixty_four) {
   struct {
     std::size_t tasks, workers, share;
   } const cases[] = {{1, 4, 1},    {3, 8, 3},     {4, 8, 4},     {12, 4, 4},    {20, 4, 5}, {64, 2, 32},
@@ -35,7 +35,7 @@ TEST(GlobalQueue, AShareIsOneWorkersFairPartButAtLeastFourAndAtMostSixtyFour) {
 }
 
 // req: BZ-3
-TEST(GlobalQueue, IsAFifoAcrossSinglePushesAndBatches) {
+TEST(GlobalQueue, is_a_fifo_across_single_pushes_and_batches) {
   items all(10);
   global_queue q;
   chain batch;
@@ -51,14 +51,14 @@ TEST(GlobalQueue, IsAFifoAcrossSinglePushesAndBatches) {
 }
 
 // req: BZ-3 BZ-2
-TEST(GlobalQueue, AnEmptyBatchChangesNothing) {
+TEST(GlobalQueue, an_empty_batch_changes_nothing) {
   global_queue q;
   q.push(chain{});
   EXPECT_EQ(q.size(), 0u);
 }
 
 // req: BZ-3
-TEST(GlobalQueue, NothingIsLostOrTakenTwice) {
+TEST(GlobalQueue, nothing_is_lost_or_taken_twice) {
   support::watchdog guard(60s, "pushers and takers of the global queue");
   const std::size_t each = support::scaled(200'000);
   items all(2 * each);

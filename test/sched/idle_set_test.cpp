@@ -9,14 +9,14 @@ namespace {
 using weft::sched::idle_set;
 
 // req: BZ-4
-TEST(IdleSet, NobodyIsWokenWhenNobodySleeps) {
+TEST(IdleSet, nobody_is_woken_when_nobody_sleeps) {
   idle_set s(4);
   EXPECT_EQ(s.wake_one(), idle_set::nobody);
   EXPECT_EQ(s.searching(), 0u);
 }
 
 // req: BZ-4
-TEST(IdleSet, OneSleeperIsWokenAtATimeAndCountsAsSearching) {
+TEST(IdleSet, one_sleeper_is_woken_at_a_time_and_counts_as_searching) {
   idle_set s(4);
   for (int w = 0; w < 4; ++w) s.enter_sleep(w, false);
   EXPECT_EQ(s.sleeping(), 4u);
@@ -27,7 +27,7 @@ TEST(IdleSet, OneSleeperIsWokenAtATimeAndCountsAsSearching) {
 }
 
 // req: BZ-4
-TEST(IdleSet, ThePreferredOneIsWokenIfItSleeps) {
+TEST(IdleSet, the_preferred_one_is_woken_if_it_sleeps) {
   idle_set s(130);
   for (int w = 0; w < 130; ++w) s.enter_sleep(w, false);
   EXPECT_EQ(s.wake_one(129), 129);
@@ -38,7 +38,7 @@ TEST(IdleSet, ThePreferredOneIsWokenIfItSleeps) {
 }
 
 // req: BZ-4
-TEST(IdleSet, TheLastSearcherIsToldToHandOn) {
+TEST(IdleSet, the_last_searcher_is_told_to_hand_on) {
   idle_set s(8);
   EXPECT_TRUE(s.start_searching());
   EXPECT_TRUE(s.start_searching());
@@ -47,7 +47,7 @@ TEST(IdleSet, TheLastSearcherIsToldToHandOn) {
 }
 
 // req: BZ-4
-TEST(IdleSet, AtMostHalfOfTheWorkersSearchAndOneAlwaysMay) {
+TEST(IdleSet, at_most_half_of_the_workers_search_and_one_always_may) {
   for (const std::size_t workers : {1u, 2u, 3u, 4u, 8u, 64u, 65u, 130u}) {
     idle_set s(workers);
     std::size_t searching = 0;
@@ -58,7 +58,7 @@ TEST(IdleSet, AtMostHalfOfTheWorkersSearchAndOneAlwaysMay) {
 }
 
 // req: BZ-4
-TEST(IdleSet, EveryOneOfAHundredThirtySleepersIsFound) {
+TEST(IdleSet, every_one_of_a_hundred_thirty_sleepers_is_found) {
   idle_set s(130);
   for (int w = 0; w < 130; ++w) s.enter_sleep(w, false);
   std::set<int> woken;
@@ -74,7 +74,7 @@ TEST(IdleSet, EveryOneOfAHundredThirtySleepersIsFound) {
 }
 
 // req: BZ-5
-TEST(IdleSet, ASleeperThatFindsWorkTakesItselfOutUnlessSomebodyWakesItAlready) {
+TEST(IdleSet, a_sleeper_that_finds_work_takes_itself_out_unless_somebody_wakes_it_already) {
   idle_set s(2);
   s.enter_sleep(0, false);
   EXPECT_TRUE(s.leave_sleep(0));
@@ -86,7 +86,7 @@ TEST(IdleSet, ASleeperThatFindsWorkTakesItselfOutUnlessSomebodyWakesItAlready) {
 }
 
 // req: BZ-4
-TEST(IdleSet, ASearcherThatGoesToSleepSearchesNoMore) {
+TEST(IdleSet, a_searcher_that_goes_to_sleep_searches_no_more) {
   idle_set s(2);
   EXPECT_TRUE(s.start_searching());
   s.enter_sleep(1, true);
@@ -95,7 +95,7 @@ TEST(IdleSet, ASearcherThatGoesToSleepSearchesNoMore) {
 }
 
 // req: BZ-4
-TEST(IdleSet, WorkIsLeftToASearcherAsLongAsThereIsOne) {
+TEST(IdleSet, work_is_left_to_a_searcher_as_long_as_there_is_one) {
   idle_set s(2);
   s.enter_sleep(0, false);
   s.enter_sleep(1, false);

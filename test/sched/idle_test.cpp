@@ -40,7 +40,7 @@ testing::AssertionResult becomes_silent() {
 
 // req: BZ-5
 // TSan has a thread of its own that wakes up.
-TEST(IdleNoTsan, ARuntimeWithoutTasksUsesNoCpuAndMakesNoSystemCalls) {
+TEST(IdleNoTsan, a_runtime_without_tasks_uses_no_cpu_and_makes_no_system_calls) {
   support::watchdog guard(100s, "an idle runtime");
   support::watched_runtime one(1);
   support::watched_runtime several(4);
@@ -55,7 +55,7 @@ TEST(IdleNoTsan, ARuntimeWithoutTasksUsesNoCpuAndMakesNoSystemCalls) {
 }
 
 // req: BZ-5
-TEST(IdleNoTsan, ParkedTasksAndFarAwayTimersCostNothingEither) {
+TEST(IdleNoTsan, parked_tasks_and_far_away_timers_cost_nothing_either) {
   support::watchdog guard(100s, "a runtime full of waiting tasks");
   support::watched_runtime rt(4);
   weft::base::atomic<bool> never{false};
@@ -72,7 +72,7 @@ TEST(IdleNoTsan, ParkedTasksAndFarAwayTimersCostNothingEither) {
 }
 
 // req: LS-K1
-TEST(Idle, AWorkerIsActiveSpinsAWhileAndSleeps) {
+TEST(Idle, a_worker_is_active_spins_a_while_and_sleeps) {
   support::watchdog guard(60s, "the states of workers");
   support::watched_runtime rt(2);
   rt->run([&] { EXPECT_EQ(weft::sched::this_worker()->state(), worker_state::active); });
@@ -92,7 +92,7 @@ TEST(Idle, AWorkerIsActiveSpinsAWhileAndSleeps) {
 }
 
 // req: LS-K1
-TEST(Idle, AWorkerThatLeavesIsSeenDrainingAndThenDead) {
+TEST(Idle, a_worker_that_leaves_is_seen_draining_and_then_dead) {
   support::watchdog guard(100s, "DRAINING is seen");
   bool seen = false;
   for (int round = 0; round < 100 && !seen; ++round) {
@@ -110,7 +110,7 @@ TEST(Idle, AWorkerThatLeavesIsSeenDrainingAndThenDead) {
         for (int i = 0; i < many; ++i) weft::spawn([&] { ran.fetch_add(1); }).detach();
         const int id = weft::sched::this_worker()->id();
         leaving.store(id);
-        rt.core().retire(static_cast<std::size_t>(id));
+        rt.core().pool().retire(static_cast<std::size_t>(id));
       }).detach();
     observer.join();
     until([&] { return ran.load() == many; });
@@ -119,7 +119,7 @@ TEST(Idle, AWorkerThatLeavesIsSeenDrainingAndThenDead) {
 }
 
 // req: LS-K1 BZ-5
-TEST(Idle, AWorkerDoesNotSleepWhileRunnableWorkIsVisible) {
+TEST(Idle, a_worker_does_not_sleep_while_runnable_work_is_visible) {
   support::watchdog guard(60s, "two tasks for one sleeper");
   support::watched_runtime rt(2);
   // One worker is kept; every other task must be found by the other one, however often it had gone to sleep before.

@@ -19,7 +19,7 @@ using queue_test::items;
 using inbox = weft::sched::inbox<item>;
 
 // req: CC-4
-TEST(Inbox, GivesEverythingInTheOrderItCame) {
+TEST(Inbox, gives_everything_in_the_order_it_came) {
   items all(10);
   inbox box;
   EXPECT_TRUE(box.empty());
@@ -33,7 +33,7 @@ TEST(Inbox, GivesEverythingInTheOrderItCame) {
 }
 
 // req: CC-4
-TEST(Inbox, EachTaskOfManySendersIsTakenOnceAndInItsSendersOrder) {
+TEST(Inbox, each_task_of_many_senders_is_taken_once_and_in_its_senders_order) {
   support::watchdog guard(60s, "senders and takers of an inbox");
   constexpr std::size_t senders = 3;
   constexpr std::size_t takers = 2;  // the owner and a thief

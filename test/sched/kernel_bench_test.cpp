@@ -20,7 +20,7 @@ void expect_well_formed(const std::vector<double>& samples, std::size_t count) {
 }
 
 // req: KC-12
-TEST(KernelBench, StealLatencyGivesOneSampleForEveryTaskThatAThiefRan) {
+TEST(KernelBench, steal_latency_gives_one_sample_for_every_task_that_a_thief_ran) {
   for (const std::size_t workers : {2u, 4u}) {
     support::watchdog guard(100s, "steal latency");
     weft::runtime rt({.workers = workers, .elastic = false});
@@ -34,7 +34,7 @@ TEST(KernelBench, StealLatencyGivesOneSampleForEveryTaskThatAThiefRan) {
 }
 
 // req: KC-12
-TEST(KernelBench, TrivialTasksGivesOneSamplePerBatch) {
+TEST(KernelBench, trivial_tasks_gives_one_sample_per_batch) {
   for (const std::size_t workers : {1u, 2u}) {
     support::watchdog guard(100s, "trivial tasks");
     weft::runtime rt({.workers = workers, .elastic = false});
@@ -47,7 +47,7 @@ TEST(KernelBench, TrivialTasksGivesOneSamplePerBatch) {
 }
 
 // req: KC-12
-TEST(KernelBench, TheSummaryTakesTheMiddleAndTheUpperEnds) {
+TEST(KernelBench, the_summary_takes_the_middle_and_the_upper_ends) {
   std::vector<double> samples;
   for (int i = 100; i >= 0; --i) samples.push_back(i);
   const kernel::figures f = kernel::summary(samples);

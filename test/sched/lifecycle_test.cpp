@@ -10,6 +10,7 @@
 #include <weft/weft.hpp>
 
 #include "sched/scheduler.hpp"
+#include "support/death_test.hpp"
 #include "support/process.hpp"
 #include "support/until.hpp"
 #include "support/watchdog.hpp"
@@ -27,7 +28,7 @@ using weft::task::state_word;
 phase phase_of(const record* r) { return state_word::phase_of(r->word.load()); }
 
 // req: LS-S
-TEST(Lifecycle, EveryStateIsSeenInTheLifeOfATask) {
+TEST(Lifecycle, every_state_is_seen_in_the_life_of_a_task) {
   support::watchdog guard(60s, "the states of a task");
   support::watched_runtime rt(1);
   // The only worker is kept, so that what is spawned stays RUNNABLE.
@@ -75,7 +76,7 @@ TEST(Lifecycle, EveryStateIsSeenInTheLifeOfATask) {
 }
 
 // req: LS-S
-TEST(Lifecycle, ACancelledTaskEndsInCancelledAndOneThatIgnoresItInDone) {
+TEST(Lifecycle, a_cancelled_task_ends_in_cancelled_and_one_that_ignores_it_in_done) {
   support::watchdog guard(60s, "a cancelled task");
   support::watched_runtime rt(2);
   weft::base::atomic<bool> never{false};
@@ -100,7 +101,7 @@ TEST(Lifecycle, ACancelledTaskEndsInCancelledAndOneThatIgnoresItInDone) {
 }
 
 // req: LS-S
-TEST(Lifecycle, ATaskIsInInitUntilItsSpawnIsCommitted) {
+TEST(Lifecycle, a_task_is_in_init_until_its_spawn_is_committed) {
   support::watchdog guard(60s, "a spawn that is not committed");
   support::watched_runtime rt(1);
   using body = weft::detail::body<void (*)()>;
@@ -110,7 +111,7 @@ TEST(Lifecycle, ATaskIsInInitUntilItsSpawnIsCommitted) {
 }
 
 // req: LS-S LS-P2 LS-P1
-TEST(Lifecycle, AWakeThatMeetsParkingIsNotQueuedButRecoveredByTheCommittingStack) {
+TEST(Lifecycle, a_wake_that_meets_parking_is_not_queued_but_recovered_by_the_committing_stack) {
   support::watchdog guard(60s, "a wake that meets PARKING");
   support::watched_runtime rt(1);
   struct shared {
@@ -160,19 +161,19 @@ struct lone_record {
     (void)r.word.begin_park(0);
     if (p == phase::parked) (void)r.word.commit_park();
   }
-  record r{0};
+  weft::task::fiber r{0};
 };
 
-class MustNotDeathTest : public testing::Test {
+class MustNotDeathTest : public support::threadsafe_death_test {
  protected:
   void SetUp() override {
     if (!weft::base::checked_build) GTEST_SKIP() << "checked in checked builds";
-    testing::FLAGS_gtest_death_test_style = "threadsafe";
+    threadsafe_death_test::SetUp();
   }
 };
 
 // req: LS-S LS-F2
-TEST_F(MustNotDeathTest, ATaskThatIsNotRunnableEntersARunQueue) {
+TEST_F(MustNotDeathTest, a_task_that_is_not_runnable_enters_a_run_queue) {
   for (const phase p : {phase::init, phase::parking, phase::parked, phase::done, phase::cancelled}) {
     lone_record t(p);
     EXPECT_DEATH(weft::sched::scheduler::schedule(&t.r), std::string(weft::task::name_of(p)) + " -> RUNNABLE");
@@ -180,7 +181,7 @@ TEST_F(MustNotDeathTest, ATaskThatIsNotRunnableEntersARunQueue) {
 }
 
 // req: LS-S LS-F2 LS-F4
-TEST_F(MustNotDeathTest, ATaskThatIsInAQueueAlreadyIsQueuedAgain) {
+TEST_F(MustNotDeathTest, a_task_that_is_in_a_queue_already_is_queued_again) {
   EXPECT_DEATH(
       {
         weft::runtime rt({.workers = 1});
@@ -198,7 +199,7 @@ TEST_F(MustNotDeathTest, ATaskThatIsInAQueueAlreadyIsQueuedAgain) {
 }
 
 // req: LS-S LS-F2
-TEST_F(MustNotDeathTest, ATaskThatRunsIsQueued) {
+TEST_F(MustNotDeathTest, a_task_that_runs_is_queued) {
   EXPECT_DEATH(weft::run([] { weft::sched::scheduler::schedule(weft::waits::current_task()); }), "RUNNING -> RUNNABLE");
 }
 
@@ -217,14 +218,15 @@ std::vector<std::string> in_code_marks(const std::string& row) {
 }
 
 // req: LS-O1
-TEST(LifecycleDocument, EveryFileAndFunctionInItsTablesExists) {
+TEST(LifecycleDocument, every_file_and_function_in_its_tables_exists) {
   std::ifstream doc(project() + "/docs/lifecycle.md");
   if (!doc) GTEST_SKIP() << "docs/lifecycle.md is not written yet";
   std::string all_code;
-  for (const char* file : {"src/task/state.hpp", "src/task/task.hpp", "src/sched/worker.hpp", "src/sched/worker.cpp",
-                           "src/sched/scheduler.hpp", "src/sched/ring.hpp", "src/sched/fresh_deque.hpp",
-                           "src/sched/lifo_slot.hpp", "src/sched/inbox.hpp", "src/sched/idle_set.hpp",
-                           "src/wait/fiber_wait.hpp", "src/wait/handle.cpp", "include/weft/detail/task_core.hpp"})
+  for (const char* file :
+       {"src/task/state.hpp", "src/task/task.hpp", "src/sched/task_runner.hpp", "src/sched/intake.hpp",
+        "src/sched/scheduler.hpp", "src/sched/ring.hpp", "src/sched/fresh_deque.hpp", "src/sched/lifo_slot.hpp",
+        "src/sched/inbox.hpp", "src/sched/idle_set.hpp", "src/wait/fiber_wait.hpp", "src/wait/handle.cpp",
+        "include/weft/detail/task_core.hpp"})
     all_code += support::file_text(project() + "/" + file);
   const std::regex path("[a-z_]+/[a-z_]+\\.[ch]pp");
   const std::regex function("(?:[a-z_]+::)*([a-z_]+)(?:\\(.*\\))?");
@@ -251,7 +253,7 @@ TEST(LifecycleDocument, EveryFileAndFunctionInItsTablesExists) {
       EXPECT_TRUE(std::regex_search(code, word) || std::regex_search(all_code, word)) << name << ": " << line;
     }
   }
-  EXPECT_GE(points, 11u) << "one row for each linearization point of the contract's §10";
+  EXPECT_GE(points, 11u) << "one row for each linearization point";
 }
 
 }  // namespace

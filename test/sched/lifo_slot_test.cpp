@@ -16,7 +16,7 @@ using queue_test::items;
 using slot = weft::sched::lifo_slot<item>;
 
 // req: BZ-1
-TEST(LifoSlot, ANewTaskEvictsTheOldOne) {
+TEST(LifoSlot, a_new_task_evicts_the_old_one) {
   items all(2);
   slot s;
   EXPECT_EQ(s.put(all[0]), nullptr);
@@ -27,7 +27,7 @@ TEST(LifoSlot, ANewTaskEvictsTheOldOne) {
 }
 
 // req: BZ-1
-TEST(LifoSlot, AThiefMayTakeIt) {
+TEST(LifoSlot, a_thief_may_take_it) {
   items all(1);
   slot s;
   EXPECT_EQ(s.steal(), nullptr);
@@ -37,7 +37,7 @@ TEST(LifoSlot, AThiefMayTakeIt) {
 }
 
 // req: BZ-1
-TEST(LifoSlot, EachTaskIsTakenOnceByOwnerOrThief) {
+TEST(LifoSlot, each_task_is_taken_once_by_owner_or_thief) {
   support::watchdog guard(60s, "owner and thief of a slot");
   items all(support::scaled(300'000));
   slot s;

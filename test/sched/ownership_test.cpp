@@ -1,4 +1,5 @@
-// One owner at a time: no task runs twice at once, none is resumed before its context is saved, none frees what it stands on.
+// One owner at a time: no task runs twice at once, none is resumed before its context is saved, and none frees the
+// stack that it runs on.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -53,7 +54,7 @@ class footprint {
 };
 
 // req: LS-F1 LS-F2 CSP-7
-TEST(Ownership, ATaskThatYieldsIsOnOneWorkerAtATimeAndThatWorkersCurrent) {
+TEST(Ownership, a_task_that_yields_is_on_one_worker_at_a_time_and_that_workers_current) {
   support::watchdog guard(100s, "yielding tasks");
   support::at_worker_counts([](std::size_t workers) {
     support::watched_runtime rt(workers);
@@ -86,12 +87,12 @@ TEST(Ownership, ATaskThatYieldsIsOnOneWorkerAtATimeAndThatWorkersCurrent) {
 }
 
 // req: CSP-7 LS-F1
-TEST(Ownership, ATaskStolenTheMomentItYieldsHasLeftItsStackBefore) {
+TEST(Ownership, a_task_stolen_the_moment_it_yields_has_left_its_stack_before) {
   support::watchdog guard(100s, "tasks stolen while they yield");
   for (const std::size_t workers : {2u, 4u}) {
     support::watched_runtime rt(workers);
     weft::base::atomic<int> wrong{0};
-    // Two tasks yield to each other; when the third has ended, its worker comes and takes the one that is in the ring, which
+    // Two tasks yield to each other. When the third has ended, its worker comes and steals the task in the ring, which
     // is the one that yields at that moment.
     const auto yield_often = [&wrong](int times) {
       presence here;
@@ -117,7 +118,7 @@ TEST(Ownership, ATaskStolenTheMomentItYieldsHasLeftItsStackBefore) {
 }
 
 // req: CSP-7 CSP-6 LS-F1
-TEST(Ownership, ATaskWokenWhileItParksIsResumedOnceAndOnlyWhenItsContextIsSaved) {
+TEST(Ownership, a_task_woken_while_it_parks_is_resumed_once_and_only_when_its_context_is_saved) {
   support::watchdog guard(100s, "tasks woken while they park");
   for (const std::size_t workers : {2u, 4u, 8u}) {
     support::watched_runtime rt(workers);
@@ -164,7 +165,7 @@ TEST(Ownership, ATaskWokenWhileItParksIsResumedOnceAndOnlyWhenItsContextIsSaved)
 }
 
 // req: CSP-9
-TEST(Ownership, AFinishedTasksStackIsNobodysBeforeItHasLeftIt) {
+TEST(Ownership, a_finished_tasks_stack_is_nobodys_before_it_has_left_it) {
   support::watchdog guard(100s, "stacks handed from task to task");
   support::at_worker_counts([](std::size_t workers) {
     // No stack stays in a cache: what one task gives back is what the next one gets, perhaps on another worker at once.
@@ -193,7 +194,7 @@ TEST(Ownership, AFinishedTasksStackIsNobodysBeforeItHasLeftIt) {
 }
 
 // req: CSP-9
-TEST(Ownership, WhileATasksLastDestructorRunsItsStackIsStillItsOwn) {
+TEST(Ownership, while_a_tasks_last_destructor_runs_its_stack_is_still_its_own) {
   support::watchdog guard(60s, "a destructor at the end of a task");
   support::watched_runtime rt(2);
   // Runs after the body, when the closure goes: spawns others that would get this stack if it were free.

@@ -1,4 +1,4 @@
-// Urgent tasks first, background ones last, and nobody for ever.
+// Urgent tasks come first, background tasks last, and no task waits for ever.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -20,7 +20,7 @@ using weft::base::atomic;
 
 // Also spawned in the opposite order of the one in which fresh tasks would run without priorities.
 // req: KC-4
-TEST(Priority, UrgentComesFirstAndBackgroundLast) {
+TEST(Priority, urgent_comes_first_and_background_last) {
   support::watchdog guard(60s, "tasks of three priorities");
   for (const bool reversed : {false, true}) {
     support::watched_runtime rt(1);
@@ -41,7 +41,7 @@ TEST(Priority, UrgentComesFirstAndBackgroundLast) {
 }
 
 // req: KC-4
-TEST(Priority, UrgentTasksThatNeverEndDoNotStarveTheOthers) {
+TEST(Priority, urgent_tasks_that_never_end_do_not_starve_the_others) {
   support::watchdog guard(60s, "a flood of urgent tasks");
   support::watched_runtime rt(1);
   std::string order;
@@ -68,7 +68,7 @@ TEST(Priority, UrgentTasksThatNeverEndDoNotStarveTheOthers) {
 }
 
 // req: KC-4
-TEST(Priority, BackgroundTasksHaveTheirTurnThoughOthersNeverPause) {
+TEST(Priority, background_tasks_have_their_turn_though_others_never_pause) {
   support::watchdog guard(60s, "background tasks behind busy ones");
   support::at_worker_counts([](std::size_t workers) {
     support::watched_runtime rt(workers);
@@ -90,7 +90,7 @@ TEST(Priority, BackgroundTasksHaveTheirTurnThoughOthersNeverPause) {
 
 // A woken task keeps its priority, and so does one that comes from outside.
 // req: KC-4
-TEST(Priority, ItHoldsForWakesAndFromOutside) {
+TEST(Priority, it_holds_for_wakes_and_from_outside) {
   support::watchdog guard(60s, "urgent tasks woken and injected");
   support::watched_runtime rt(1);
   std::string order;

@@ -19,7 +19,7 @@ using queue_test::items;
 using ring = weft::sched::ring<item>;
 
 // req: BZ-2
-TEST(Ring, HoldsTwoHundredFiftySixUnlessToldOtherwise) {
+TEST(Ring, holds_two_hundred_fifty_six_unless_told_otherwise) {
   items all(257);
   ring r;
   chain overflow;
@@ -31,7 +31,7 @@ TEST(Ring, HoldsTwoHundredFiftySixUnlessToldOtherwise) {
 }
 
 // req: BZ-2
-TEST(Ring, GivesItsTasksBackInTheOrderTheyCame) {
+TEST(Ring, gives_its_tasks_back_in_the_order_they_came) {
   items all(100);
   ring r;
   chain overflow;
@@ -42,7 +42,7 @@ TEST(Ring, GivesItsTasksBackInTheOrderTheyCame) {
 }
 
 // req: BZ-2
-TEST(Ring, OverflowHandsOverTheNewerHalfAndTheNewTaskInOneChain) {
+TEST(Ring, overflow_hands_over_the_newer_half_and_the_new_task_in_one_chain) {
   items all(9);
   ring r(8);
   chain overflow;
@@ -53,7 +53,7 @@ TEST(Ring, OverflowHandsOverTheNewerHalfAndTheNewTaskInOneChain) {
 }
 
 // req: BZ-2
-TEST(Ring, WrapsAroundManyTimesWithoutLosingOrRepeating) {
+TEST(Ring, wraps_around_many_times_without_losing_or_repeating) {
   items all(1000);
   ring r(8);
   chain overflow;
@@ -72,7 +72,7 @@ TEST(Ring, WrapsAroundManyTimesWithoutLosingOrRepeating) {
 }
 
 // req: BZ-2
-TEST(Ring, AThiefTakesTheOlderHalfInOneClaim) {
+TEST(Ring, a_thief_takes_the_older_half_in_one_claim) {
   items all(9);
   ring victim;
   ring thief;
@@ -87,7 +87,7 @@ TEST(Ring, AThiefTakesTheOlderHalfInOneClaim) {
 }
 
 // req: BZ-2
-TEST(Ring, AThiefTakesTheOnlyTaskAndNothingFromAnEmptyOne) {
+TEST(Ring, a_thief_takes_the_only_task_and_nothing_from_an_empty_one) {
   items all(1);
   ring victim;
   ring thief;
@@ -101,7 +101,7 @@ TEST(Ring, AThiefTakesTheOnlyTaskAndNothingFromAnEmptyOne) {
 }
 
 // req: BZ-2
-TEST(Ring, AThiefWhoseOwnRingIsMoreThanHalfFullLeavesTheTasksWhereTheyAre) {
+TEST(Ring, a_thief_whose_own_ring_is_more_than_half_full_leaves_the_tasks_where_they_are) {
   items all(16);
   ring victim(8);
   ring thief(8);
@@ -149,12 +149,16 @@ void conserve(std::uint32_t capacity, std::size_t thieves, std::size_t count) {
 }
 
 // req: BZ-2
-TEST(Ring, NothingIsLostOrTakenTwiceBetweenOwnerAndOneThief) { conserve(256, 1, support::scaled(300'000)); }
+TEST(Ring, nothing_is_lost_or_taken_twice_between_owner_and_one_thief) { conserve(256, 1, support::scaled(300'000)); }
 
 // req: BZ-2
-TEST(Ring, NothingIsLostOrTakenTwiceBetweenOwnerAndThreeThieves) { conserve(256, 3, support::scaled(300'000)); }
+TEST(Ring, nothing_is_lost_or_taken_twice_between_owner_and_three_thieves) {
+  conserve(256, 3, support::scaled(300'000));
+}
 
 // req: BZ-2
-TEST(Ring, NothingIsLostOrTakenTwiceInASmallRingThatOverflowsAllTheTime) { conserve(8, 3, support::scaled(300'000)); }
+TEST(Ring, nothing_is_lost_or_taken_twice_in_a_small_ring_that_overflows_all_the_time) {
+  conserve(8, 3, support::scaled(300'000));
+}
 
 }  // namespace

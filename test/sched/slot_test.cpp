@@ -31,7 +31,7 @@ struct waiter {
 };
 
 // req: BZ-1
-TEST(Slot, TheTaskWokenLastRunsNextButAtMostThreeInARowBeforeTheRing) {
+TEST(Slot, the_task_woken_last_runs_next_but_at_most_three_in_a_row_before_the_ring) {
   if (weft::sched::force_migration) GTEST_SKIP() << "there is no slot in this build";
   support::watchdog guard(60s, "two tasks that wake each other, one that yields");
   support::watched_runtime rt(1);
@@ -77,7 +77,7 @@ TEST(Slot, TheTaskWokenLastRunsNextButAtMostThreeInARowBeforeTheRing) {
 }
 
 // req: BZ-1
-TEST(Slot, ATaskEvictedFromTheSlotGoesToTheRingAndRuns) {
+TEST(Slot, a_task_evicted_from_the_slot_goes_to_the_ring_and_runs) {
   if (weft::sched::force_migration) GTEST_SKIP() << "there is no slot in this build";
   support::watchdog guard(60s, "evicted tasks");
   support::watched_runtime rt(1);
@@ -130,7 +130,7 @@ std::string behind_a_long_one(const weft::sched::worker& only) {
 }
 
 // req: BZ-1
-TEST(Slot, ATaskInTheSlotOfTheOnlyWorkerKeepsItsPlaceBehindALongRunningOne) {
+TEST(Slot, a_task_in_the_slot_of_the_only_worker_keeps_its_place_behind_a_long_running_one) {
   if (weft::sched::force_migration) GTEST_SKIP() << "there is no slot in this build";
   support::watchdog guard(60s, "a task in the slot of the only worker");
   support::watched_runtime rt(1);
@@ -166,13 +166,13 @@ void rescue(std::size_t workers, bool with_fresh) {
 }
 
 // req: BZ-1
-TEST(Slot, ATaskInTheSlotBehindALongRunningOneIsRescued) {
+TEST(Slot, a_task_in_the_slot_behind_a_long_running_one_is_rescued) {
   support::watchdog guard(100s, "a task in the slot of a busy worker");
   for (const std::size_t workers : {2u, 4u, 8u}) rescue(workers, false);
 }
 
 // req: BZ-1
-TEST(Slot, ATaskInTheSlotIsRescuedThoughTheFirstWhoComesGetsSomethingElse) {
+TEST(Slot, a_task_in_the_slot_is_rescued_though_the_first_who_comes_gets_something_else) {
   support::watchdog guard(100s, "a task in the slot of a busy worker, others busy too");
   for (const std::size_t workers : {3u, 4u, 8u}) rescue(workers, true);
 }

@@ -22,7 +22,7 @@ void until_all_sleep(support::watched_runtime& rt) {
 }
 
 // req: CC-3
-TEST(Spread, ABatchSpawnedByOneTaskRunsOnAllWorkersBeforeTheFirstEnds) {
+TEST(Spread, a_batch_spawned_by_one_task_runs_on_all_workers_before_the_first_ends) {
   support::watchdog guard(100s, "a batch from a task");
   support::at_worker_counts([](std::size_t workers) {
     support::watched_runtime rt(workers);
@@ -40,7 +40,7 @@ TEST(Spread, ABatchSpawnedByOneTaskRunsOnAllWorkersBeforeTheFirstEnds) {
 }
 
 // req: CC-3
-TEST(Spread, ABatchSpreadsToTheOthersWhileItsSpawnerGoesOnComputing) {
+TEST(Spread, a_batch_spreads_to_the_others_while_its_spawner_goes_on_computing) {
   support::watchdog guard(100s, "a batch from a task that does not stop");
   for (const std::size_t workers : {2u, 4u, 8u}) {
     support::watched_runtime rt(workers);
@@ -59,7 +59,7 @@ TEST(Spread, ABatchSpreadsToTheOthersWhileItsSpawnerGoesOnComputing) {
 
 // Without it the watch would find the batch, a millisecond later.
 // req: CC-3
-TEST(Spread, TheSecondTaskOfABatchWakesASleeperAtOnce) {
+TEST(Spread, the_second_task_of_a_batch_wakes_a_sleeper_at_once) {
   if (weft::sched::force_migration) GTEST_SKIP() << "every task is sent to another worker in this build";
   support::watchdog guard(100s, "a batch of two");
   support::watched_runtime rt(4);
@@ -78,7 +78,7 @@ TEST(Spread, TheSecondTaskOfABatchWakesASleeperAtOnce) {
 }
 
 // req: CC-3
-TEST(Spread, ABatchSpawnedFromOutsideRunsOnAllWorkersBeforeTheFirstEnds) {
+TEST(Spread, a_batch_spawned_from_outside_runs_on_all_workers_before_the_first_ends) {
   support::watchdog guard(100s, "a batch from outside");
   support::at_worker_counts([](std::size_t workers) {
     support::watched_runtime rt(workers);
@@ -93,7 +93,7 @@ TEST(Spread, ABatchSpawnedFromOutsideRunsOnAllWorkersBeforeTheFirstEnds) {
 }
 
 // req: CC-3
-TEST(Spread, ALargerBatchOfWokenTasksSpreadsToo) {
+TEST(Spread, a_larger_batch_of_woken_tasks_spreads_too) {
   support::watchdog guard(100s, "a batch of wakes");
   support::at_worker_counts([](std::size_t workers) {
     support::watched_runtime rt(workers);
@@ -120,7 +120,7 @@ TEST(Spread, ALargerBatchOfWokenTasksSpreadsToo) {
 }
 
 // req: BZ-4
-TEST(Spread, AHundredThirtyWorkersAllRunAtOnce) {
+TEST(Spread, a_hundred_thirty_workers_all_run_at_once) {
   support::watchdog guard(100s, "130 workers");
   constexpr std::size_t workers = 130;
   support::watched_runtime rt(workers);
@@ -140,7 +140,7 @@ TEST(Spread, AHundredThirtyWorkersAllRunAtOnce) {
 }
 
 // req: BZ-4
-TEST(Spread, NeverMoreThanHalfOfTheWorkersSearch) {
+TEST(Spread, never_more_than_half_of_the_workers_search) {
   if (weft::sched::force_migration) GTEST_SKIP() << "every resume is elsewhere in this build";
   support::watchdog guard(100s, "searchers");
   support::watched_runtime rt(2);
@@ -160,14 +160,14 @@ TEST(Spread, NeverMoreThanHalfOfTheWorkersSearch) {
     support::hold_worker_until([&] { return idle.start_searching(); });  // we are the one of two that may
     one_searches.count_down();
     while (!over.load()) most = std::max(most, idle.searching());
-    if (idle.stop_searching()) rt.core().notify();
+    if (idle.stop_searching()) rt.core().notifying().notify();
     other.join();
   });
   EXPECT_EQ(most, 1u);
 }
 
 // req: BZ-4
-TEST(Spread, WhenAllAreAsleepNobodySearches) {
+TEST(Spread, when_all_are_asleep_nobody_searches) {
   support::watchdog guard(60s, "no searchers left over");
   support::at_worker_counts([](std::size_t workers) {
     support::watched_runtime rt(workers);

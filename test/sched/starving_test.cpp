@@ -18,7 +18,7 @@ namespace {
 using namespace std::chrono_literals;
 
 // req: CC-14 W-9
-TEST(Starving, MoreTasksThanStacksAllRunOneAfterTheOther) {
+TEST(Starving, more_tasks_than_stacks_all_run_one_after_the_other) {
   support::watchdog guard(100s, "1000 tasks on 4 stacks");
   support::at_worker_counts([](std::size_t workers) {
     support::watched_runtime rt({.workers = workers, .max_stacks = 4, .elastic = false});
@@ -41,7 +41,7 @@ TEST(Starving, MoreTasksThanStacksAllRunOneAfterTheOther) {
 }
 
 // req: CC-14
-TEST(Starving, NoMoreTasksStartThanThereAreStacksUntilOneEnds) {
+TEST(Starving, no_more_tasks_start_than_there_are_stacks_until_one_ends) {
   support::watchdog guard(60s, "10 tasks that wait on 4 stacks");
   support::at_worker_counts([](std::size_t workers) {
     support::watched_runtime rt({.workers = workers, .max_stacks = 4, .elastic = false});
@@ -53,7 +53,7 @@ TEST(Starving, NoMoreTasksStartThanThereAreStacksUntilOneEnds) {
         started.fetch_add(1);
         while (closed.load()) weft::park_if(closed, true);
       }));
-    support::until([&] { return started.load() >= 4 && rt.core().is_starving(); });
+    support::until([&] { return started.load() >= 4 && rt.core().without_stack().any(); });
     EXPECT_EQ(started.load(), 4);
     closed.store(false);
     for (auto& h : all) h.ref().unpark();
@@ -63,7 +63,7 @@ TEST(Starving, NoMoreTasksStartThanThereAreStacksUntilOneEnds) {
 }
 
 // req: CC-14 W-9
-TEST(Starving, AStackThatLiesInAnotherWorkersCacheCountsAsFree) {
+TEST(Starving, a_stack_that_lies_in_another_workers_cache_counts_as_free) {
   support::watchdog guard(60s, "single tasks, each on any worker");
   for (const std::size_t most : {1u, 2u, 3u}) {
     support::watched_runtime rt({.workers = 4, .max_stacks = most, .elastic = false});
@@ -73,10 +73,10 @@ TEST(Starving, AStackThatLiesInAnotherWorkersCacheCountsAsFree) {
   }
 }
 
-// The only stack is out when a task wants it, and back when the worker looks whether anybody has one: the task waits, it does not fail.
-// Somebody takes and returns it all the time, so that this is met in one of some hundred tasks.
-// req: CC-14 W-9
-TEST(Starving, AStackReturnedAtThatMomentIsNotOverlooked) {
+// The only stack is handed out when a task wants it, and is back when the worker looks whether anybody has one. The
+// task must wait, not fail. Somebody takes and returns the stack all the time, so that one of some hundred tasks meets
+// this moment.
+TEST(Starving, a_stack_returned_at_that_moment_is_not_overlooked) {
   support::watchdog guard(100s, "a stack that comes and goes");
   support::watched_runtime rt({.workers = 1, .max_stacks = 1, .elastic = false});
   weft::base::atomic<bool> stop{false};
@@ -101,7 +101,7 @@ TEST(Starving, AStackReturnedAtThatMomentIsNotOverlooked) {
 }
 
 // req: CC-14 W-9
-TEST(Starving, AStarvedTaskRunsWhenAStackIsFreedThoughItsWorkerNeverSleeps) {
+TEST(Starving, a_starved_task_runs_when_a_stack_is_freed_though_its_worker_never_sleeps) {
   support::watchdog guard(60s, "a starved task beside a busy one");
   support::watched_runtime rt({.workers = 1, .max_stacks = 2, .elastic = false});
   rt->run([] {
@@ -118,7 +118,7 @@ TEST(Starving, AStarvedTaskRunsWhenAStackIsFreedThoughItsWorkerNeverSleeps) {
 }
 
 // req: CC-14 W-9
-TEST(Starving, NoFreeStackLiesInTheCacheOfAWorkerThatComputes) {
+TEST(Starving, no_free_stack_lies_in_the_cache_of_a_worker_that_computes) {
   support::watchdog guard(60s, "a task that spins until another has run");
   support::watched_runtime rt({.workers = 4, .max_stacks = 8, .elastic = false});
   rt->run([] {
@@ -130,7 +130,7 @@ TEST(Starving, NoFreeStackLiesInTheCacheOfAWorkerThatComputes) {
 }
 
 // req: CC-14 BZ-5
-TEST(Starving, AStarvingTaskDoesNotKeepTheWorkersBusy) {
+TEST(Starving, a_starving_task_does_not_keep_the_workers_busy) {
   support::watchdog guard(60s, "a task for which there is no stack");
   support::watched_runtime rt({.workers = 4, .max_stacks = 2, .elastic = false});
   weft::base::atomic<bool> closed{true};
@@ -143,7 +143,7 @@ TEST(Starving, AStarvingTaskDoesNotKeepTheWorkersBusy) {
     }));
   support::until([&] { return holding.load() == 2; });  // fresh tasks start in any order
   auto starved = rt->spawn([] {});
-  support::until([&] { return rt.core().is_starving(); });
+  support::until([&] { return rt.core().without_stack().any(); });
   const std::uint64_t before = rt->statistics().sleeps;
   const auto start = std::chrono::steady_clock::now();
   while (std::chrono::steady_clock::now() - start < 100ms) std::this_thread::yield();

@@ -9,6 +9,7 @@
 #include <weft/weft.hpp>
 
 #include "sched/scheduler.hpp"
+#include "support/held_monitor.hpp"
 #include "support/until.hpp"
 #include "support/watchdog.hpp"
 #include "support/worker_counts.hpp"
@@ -21,7 +22,7 @@ using support::until;
 std::size_t my_worker() { return static_cast<std::size_t>(weft::sched::this_worker()->id()); }
 
 // req: CC-4 KC-3 BZ-15
-TEST(Stealing, AFreshTaskBehindALongRunningOneIsTakenByAnother) {
+TEST(Stealing, a_fresh_task_behind_a_long_running_one_is_taken_by_another) {
   support::watchdog guard(60s, "a fresh task is stolen");
   support::watched_runtime rt(2);
   rt->run([&] {
@@ -33,7 +34,7 @@ TEST(Stealing, AFreshTaskBehindALongRunningOneIsTakenByAnother) {
 }
 
 // req: CC-4 KC-3 BZ-15
-TEST(Stealing, AWokenTaskInTheRingBehindALongRunningOneIsTakenByAnother) {
+TEST(Stealing, a_woken_task_in_the_ring_behind_a_long_running_one_is_taken_by_another) {
   support::watchdog guard(60s, "woken tasks are stolen");
   support::watched_runtime rt(2);
   constexpr int count = 10;
@@ -57,7 +58,7 @@ TEST(Stealing, AWokenTaskInTheRingBehindALongRunningOneIsTakenByAnother) {
 }
 
 // req: CC-4 BZ-15
-TEST(Stealing, ATaskInTheInboxOfABusyWorkerIsTakenByAnother) {
+TEST(Stealing, a_task_in_the_inbox_of_a_busy_worker_is_taken_by_another) {
   support::watchdog guard(60s, "tasks from outside are stolen");
   support::watched_runtime rt(2);
   weft::base::atomic<int> ran{0};
@@ -74,7 +75,7 @@ TEST(Stealing, ATaskInTheInboxOfABusyWorkerIsTakenByAnother) {
 }
 
 // req: BZ-15 BZ-3
-TEST(Stealing, TheRestOfABatchFetchedFromTheGlobalQueueIsWithinAThiefsReach) {
+TEST(Stealing, the_rest_of_a_batch_fetched_from_the_global_queue_is_within_a_thiefs_reach) {
   if (weft::sched::force_migration) GTEST_SKIP() << "nothing stays in the local queues in this build";
   support::watchdog guard(60s, "a fetched batch behind a long-running task");
   support::watched_runtime rt({.workers = 2, .queue_capacity = 8, .elastic = false});
@@ -92,8 +93,8 @@ TEST(Stealing, TheRestOfABatchFetchedFromTheGlobalQueueIsWithinAThiefsReach) {
     for (int i = 0; i < count; ++i)
       all.push_back(weft::spawn([&, i] {
         if (i == 0) {
-          // The oldest is the first of the first batch that is fetched. It keeps its worker until all the others are done: by the
-          // other worker, those of its own batch too.
+          // The oldest task is the first of the first batch that is fetched. It keeps its worker until all the others
+          // are done. The other worker must do them, also those of that batch.
           other_free.count_down();
           support::hold_worker_until([&] { return ran.load() == count - 1; });
         }
@@ -107,7 +108,7 @@ TEST(Stealing, TheRestOfABatchFetchedFromTheGlobalQueueIsWithinAThiefsReach) {
 }
 
 // req: KC-3
-TEST(Stealing, WorkIsFoundWhateverTheBoundOfTheScan) {
+TEST(Stealing, work_is_found_whatever_the_bound_of_the_scan) {
   support::watchdog guard(60s, "a scan of one victim");
   for (const std::size_t scan : {1u, 2u, 4u, 100u}) {
     support::watched_runtime rt({.workers = 8, .steal_scan = scan, .elastic = false});
@@ -120,9 +121,9 @@ TEST(Stealing, WorkIsFoundWhateverTheBoundOfTheScan) {
   }
 }
 
-// One victim of seven has something to steal; who looks at two of eight workers from a random one on finds it now and then.
-// req: KC-3
-TEST(Stealing, ASearchLooksAtAFewRandomVictimsAndGivesUp) {
+// One worker of seven has something to steal. A thief that looks at two of eight workers, from a random one on, finds
+// it now and then.
+TEST(Stealing, a_search_looks_at_a_few_random_victims_and_gives_up) {
   if (weft::sched::force_migration) GTEST_SKIP() << "nothing is stolen in this build";
   support::watchdog guard(60s, "bounded scans");
   constexpr std::size_t workers = 8;
@@ -144,16 +145,16 @@ TEST(Stealing, ASearchLooksAtAFewRandomVictimsAndGivesUp) {
     weft::sched::worker& self = *weft::sched::this_worker();
     weft::sched::worker& victim = *rt.core().workers()[self.id() == 3 ? 4 : 3];
     for (std::size_t others = workers - 1; others > 0;)  // of what lies in the other inboxes one stays in the game
-      if (weft::task::record* t = rt.core().steal_for(self)) (--others > 0 ? self : victim).push_inbox(t);
+      if (weft::task::record* t = self.search().steal()) (--others > 0 ? self : victim).queues().inbox.push(t);
     for (std::size_t i = 0; i < looks; ++i)
-      if (weft::task::record* t = rt.core().steal_for(self)) {
+      if (weft::task::record* t = self.search().steal()) {
         ++found;
-        victim.push_inbox(t);
+        victim.queues().inbox.push(t);
       }
     over.store(true);
   }));
   all_busy.wait();  // nobody else searches from here on
-  // Nor does the monitor move anything: there is nobody to whom.
+  // The monitor does not move anything either, because there is no other worker to move it to.
   support::until([&] {
     const auto everybody = rt.core().workers();
     return std::none_of(everybody.begin(), everybody.end(), [](const auto* w) { return !w->is_stuck(); });
@@ -166,7 +167,7 @@ TEST(Stealing, ASearchLooksAtAFewRandomVictimsAndGivesUp) {
 }
 
 // req: BZ-15
-TEST(Stealing, SwitchedOffATaskStaysWithTheWorkerThatGotIt) {
+TEST(Stealing, switched_off_a_task_stays_with_the_worker_that_got_it) {
   if (weft::sched::force_migration) GTEST_SKIP() << "every resume is elsewhere in this build";
   support::watchdog guard(60s, "tasks without stealing");
   support::watched_runtime rt({.workers = 4, .stealing = false});
@@ -192,7 +193,7 @@ TEST(Stealing, SwitchedOffATaskStaysWithTheWorkerThatGotIt) {
 }
 
 // req: BZ-15
-TEST(Stealing, SwitchedOnTheSameTasksDoMove) {
+TEST(Stealing, switched_on_the_same_tasks_do_move) {
   support::watchdog guard(60s, "tasks with stealing");
   support::watched_runtime rt(4);
   weft::base::atomic<int> moved{0};
@@ -210,8 +211,30 @@ TEST(Stealing, SwitchedOnTheSameTasksDoMove) {
   EXPECT_GE(moved.load(), 3);
 }
 
+// Three tasks behind one that keeps its worker: the other worker takes all of them, in one visit or more.
+// req: BZ-15
+TEST(Stealing, what_was_stolen_is_counted) {
+  if (weft::sched::force_migration) GTEST_SKIP() << "nothing stays in the local queues in this build";
+  support::watchdog guard(60s, "three tasks to steal");
+  support::watched_runtime rt(2);
+  rt->run([&] {
+    const support::held_monitor no_help(rt.core());
+    const weft::runtime_statistics before = rt->statistics();
+    support::latch taken(3);
+    std::vector<weft::join_handle<void>> all;
+    for (int i = 0; i < 3; ++i) all.push_back(weft::spawn([&] { taken.count_down(); }));
+    taken.hold();
+    const weft::runtime_statistics after = rt->statistics();
+    EXPECT_EQ(after.stolen_tasks - before.stolen_tasks, 3u);
+    EXPECT_GE(after.steals - before.steals, 1u);
+    EXPECT_LE(after.steals - before.steals, 3u);
+    EXPECT_GE(after.steal_attempts - before.steal_attempts, after.steals - before.steals);
+    for (auto& h : all) h.join();
+  });
+}
+
 // req: BZ-15 BZ-5
-TEST(Stealing, SwitchedOffNoTaskFromOutsideIsForgottenByItsWorker) {
+TEST(Stealing, switched_off_no_task_from_outside_is_forgotten_by_its_worker) {
   support::watchdog guard(60s, "tasks from outside without stealing");
   for (const std::size_t workers : support::worker_counts) {
     support::watched_runtime rt({.workers = workers, .stealing = false});
@@ -223,8 +246,23 @@ TEST(Stealing, SwitchedOffNoTaskFromOutsideIsForgottenByItsWorker) {
   }
 }
 
+// Another worker could do nothing with it.
+// req: BZ-15 BZ-5
+TEST(Stealing, switched_off_a_task_from_outside_wakes_nobody_but_its_worker) {
+  support::watchdog guard(60s, "tasks from outside without stealing");
+  support::watched_runtime rt({.workers = 4, .stealing = false, .elastic = false});
+  const auto until_all_sleep = [&] { until([&] { return rt.core().idle().sleeping() == 4; }); };
+  until_all_sleep();
+  const std::uint64_t before = rt->statistics().sleeps;
+  for (int i = 0; i < 50; ++i) {
+    rt->spawn([] {}).join();
+    until_all_sleep();
+  }
+  EXPECT_LE(rt->statistics().sleeps - before, 60u) << "one for each";
+}
+
 // req: BZ-15 CC-14
-TEST(Stealing, AQueueOfTheCapacityAskedForOverflowsBeyondIt) {
+TEST(Stealing, a_queue_of_the_capacity_asked_for_overflows_beyond_it) {
   if (weft::sched::force_migration) GTEST_SKIP() << "nothing stays in the local queues in this build";
   support::watchdog guard(60s, "queues of several capacities");
   for (const std::size_t capacity : {8u, 16u, 256u, 1024u}) {

@@ -23,21 +23,21 @@ int run(tick& t, int intervals, time_ns task_ns) {
 }
 
 // req: BZ-3
-TEST(Tick, ShortTasksMakeTheIntervalLongButNotLongerThanTwoHundredFiftyFive) {
+TEST(Tick, short_tasks_make_the_interval_long_but_not_longer_than_two_hundred_fifty_five) {
   tick t;
   EXPECT_EQ(run(t, 200, 10), 255);
   EXPECT_EQ(t.interval(), 255);
 }
 
 // req: BZ-3
-TEST(Tick, LongTasksMakeTheIntervalShortButNotShorterThanEight) {
+TEST(Tick, long_tasks_make_the_interval_short_but_not_shorter_than_eight) {
   tick t;
   EXPECT_EQ(run(t, 200, 50'000'000), 8);
   EXPECT_EQ(t.interval(), 8);
 }
 
 // req: BZ-3
-TEST(Tick, InBetweenALookUpComesAboutEveryMillisecond) {
+TEST(Tick, in_between_a_look_up_comes_about_every_millisecond) {
   for (const time_ns task_ns : {5'000, 10'000, 25'000, 100'000}) {
     tick t;
     const int dispatches = run(t, 200, task_ns);
@@ -46,7 +46,7 @@ TEST(Tick, InBetweenALookUpComesAboutEveryMillisecond) {
 }
 
 // req: BZ-3
-TEST(Tick, AnEarlierLookDoesNotChangeWhatATaskIsTakenToCost) {
+TEST(Tick, an_earlier_look_does_not_change_what_a_task_is_taken_to_cost) {
   tick t;
   run(t, 200, 10'000);
   const int before = t.interval();
@@ -60,7 +60,7 @@ TEST(Tick, AnEarlierLookDoesNotChangeWhatATaskIsTakenToCost) {
 }
 
 // req: BZ-3
-TEST(Tick, OneSlowIntervalMovesTheAverageOnlyByATenth) {
+TEST(Tick, one_slow_interval_moves_the_average_only_by_a_tenth) {
   tick t;
   run(t, 200, 10'000);
   const int before = t.interval();
@@ -72,7 +72,7 @@ TEST(Tick, OneSlowIntervalMovesTheAverageOnlyByATenth) {
 }
 
 // req: BZ-3
-TEST(Tick, TimeSpentAsleepDoesNotCount) {
+TEST(Tick, time_spent_asleep_does_not_count) {
   tick t;
   run(t, 200, 10'000);
   const int before = t.interval();

@@ -9,71 +9,51 @@
 #include <weft/weft.hpp>
 
 #include "sched/scheduler.hpp"
-#include "support/parked.hpp"
-#include "support/process.hpp"
-#include "support/until.hpp"
-#include "support/watchdog.hpp"
-#include "support/worker_counts.hpp"
+#include "support/usual.hpp"
 
 namespace {
 
-using namespace std::chrono_literals;
-using support::at_worker_counts;
-using support::parked_tasks;
-using support::scaled;
-using support::throws_cancelled;
-using support::until;
-using support::wait_for_ever;
-using support::watched_runtime;
-namespace base = weft::base;
+using namespace support::usual;
 
 // req: W-3
 TEST(ScopeCancel, a_body_that_is_cut_short_has_no_value_one_that_returns_has) {
-  support::watchdog guard(60s);
-  at_worker_counts([](std::size_t workers) {
-    watched_runtime rt(workers);
-    rt->run([] {
-      EXPECT_THROW((void)weft::with_scope([](weft::scope& s) {
-                     s.cancel();
-                     weft::yield();
-                     return 1;
-                   }),
-                   weft::scope_cancelled);
-      EXPECT_EQ(weft::with_scope([](weft::scope& s) {
-                  EXPECT_FALSE(s.is_cancelled());
-                  s.cancel();
-                  EXPECT_TRUE(s.is_cancelled());
-                  EXPECT_TRUE(weft::this_task::is_cancelled());
-                  s.cancel();
-                  return 2;
-                }),
-                2);
-      EXPECT_FALSE(weft::this_task::is_cancelled());
-      weft::yield();
-    });
+  at_worker_counts_in_a_task([] {
+    EXPECT_THROW((void)weft::with_scope([](weft::scope& s) {
+                   s.cancel();
+                   weft::yield();
+                   return 1;
+                 }),
+                 weft::scope_cancelled);
+    EXPECT_EQ(weft::with_scope([](weft::scope& s) {
+                EXPECT_FALSE(s.is_cancelled());
+                s.cancel();
+                EXPECT_TRUE(s.is_cancelled());
+                EXPECT_TRUE(weft::this_task::is_cancelled());
+                s.cancel();
+                return 2;
+              }),
+              2);
+    EXPECT_FALSE(weft::this_task::is_cancelled());
+    weft::yield();
   });
 }
 
 // req: W-3
 TEST(ScopeCancel, a_child_spawned_into_a_cancelled_scope_is_cancelled_from_the_start) {
-  support::watchdog guard(60s);
-  at_worker_counts([](std::size_t workers) {
-    watched_runtime rt(workers);
-    rt->run([] {
-      bool started = false, was = false, stopped = true;
-      weft::with_scope([&](weft::scope& s) {
-        s.cancel();
-        s.spawn([&] {
-          started = true;
-          was = weft::this_task::is_cancelled();
-          weft::this_task::check();
-          stopped = false;
-        });
+  at_worker_counts_in_a_task([] {
+    bool started = false, was = false, stopped = true;
+    weft::with_scope([&](weft::scope& s) {
+      s.cancel();
+      s.spawn([&] {
+        started = true;
+        was = weft::this_task::is_cancelled();
+        weft::this_task::check();
+        stopped = false;
       });
-      EXPECT_TRUE(started);
-      EXPECT_TRUE(was);
-      EXPECT_TRUE(stopped);
     });
+    EXPECT_TRUE(started);
+    EXPECT_TRUE(was);
+    EXPECT_TRUE(stopped);
   });
 }
 
@@ -310,9 +290,8 @@ TEST(ScopeCancel, shields_nest_to_255_and_the_next_one_is_refused) {
   });
 }
 
-// A shield that ends while the task is cancelled and while its child completes: the cancellation is met once the shield is gone,
-// or the scope had ended before.
-// req: BZ-9 W-3
+// A shield ends while the task is cancelled and while its child completes. The task meets the cancellation once the
+// shield is gone, or the scope has ended before.
 TEST(ScopeCancel, the_end_of_a_shield_may_race_cancellation_and_completion) {
   support::watchdog guard(110s);
   at_worker_counts([](std::size_t workers) {

@@ -12,21 +12,11 @@
 
 #include <weft/weft.hpp>
 
-#include "support/parked.hpp"
-#include "support/process.hpp"
-#include "support/until.hpp"
-#include "support/watchdog.hpp"
-#include "support/worker_counts.hpp"
+#include "support/usual.hpp"
 
 namespace {
 
-using namespace std::chrono_literals;
-using support::at_worker_counts;
-using support::scaled;
-using support::until;
-using support::wait_for_ever;
-using support::watched_runtime;
-namespace base = weft::base;
+using namespace support::usual;
 
 // Parks until it is cancelled.
 // ---- what it returns -------------------------------------------------------------------------------------------------
@@ -97,23 +87,19 @@ TEST(ScopeValue, outside_of_a_task_there_is_no_scope) {
 
 // req: W-3 LS-N1
 TEST(ScopeChildren, no_child_outlives_its_scope_and_all_may_borrow_what_is_around_it) {
-  support::watchdog guard(60s);
-  at_worker_counts([](std::size_t workers) {
-    watched_runtime rt(workers);
-    rt->run([] {
-      for (int round = 0; round < 50; ++round) {
-        std::array<int, 20> borrowed{};
-        weft::with_scope([&](weft::scope& s) {
-          for (int& one : borrowed)
-            s.spawn([&one] {
-              weft::yield();
-              weft::yield();
-              one = 1;  // the handle is gone, the body has returned: the scope waits
-            });
-        });
-        for (const int one : borrowed) ASSERT_EQ(one, 1);
-      }
-    });
+  at_worker_counts_in_a_task([] {
+    for (int round = 0; round < 50; ++round) {
+      std::array<int, 20> borrowed{};
+      weft::with_scope([&](weft::scope& s) {
+        for (int& one : borrowed)
+          s.spawn([&one] {
+            weft::yield();
+            weft::yield();
+            one = 1;  // the handle is gone, the body has returned: the scope waits
+          });
+      });
+      for (const int one : borrowed) ASSERT_EQ(one, 1);
+    }
   });
 }
 
@@ -179,17 +165,13 @@ TEST(ScopeChildren, a_childs_result_can_be_taken_after_the_scope_has_ended) {
 
 // req: LS-M1
 TEST(ScopeChildren, a_childs_closure_and_unwanted_result_are_destroyed_when_it_ends_not_when_the_scope_does) {
-  support::watchdog guard(60s);
-  at_worker_counts([](std::size_t workers) {
-    watched_runtime rt(workers);
-    rt->run([] {
-      weft::with_scope([](weft::scope& s) {
-        const auto small = std::make_shared<int>(0);
-        const std::array<char, 1'000> large{};
-        s.spawn([small] { return small; });
-        s.spawn([small, large] { return std::pair(small, large); });
-        until([&] { return small.use_count() == 1; });
-      });
+  at_worker_counts_in_a_task([] {
+    weft::with_scope([](weft::scope& s) {
+      const auto small = std::make_shared<int>(0);
+      const std::array<char, 1'000> large{};
+      s.spawn([small] { return small; });
+      s.spawn([small, large] { return std::pair(small, large); });
+      until([&] { return small.use_count() == 1; });
     });
   });
 }
@@ -217,27 +199,23 @@ TEST(ScopeChildrenNoTsanNoAsan, a_scope_that_never_ends_does_not_grow) {
 
 // req: LS-N1
 TEST(ScopeChildren, the_scope_ends_with_the_last_of_its_children_wherever_that_was_spawned) {
-  support::watchdog guard(60s);
-  at_worker_counts([](std::size_t workers) {
-    watched_runtime rt(workers);
-    rt->run([] {
-      base::atomic<int> ended{0};
-      weft::with_scope([&](weft::scope& s) {
-        // Each is spawned by the one before, after the body has returned.
-        struct link {
-          static void spawn(weft::scope& in, base::atomic<int>& count, int left) {
-            if (left != 0)
-              in.spawn([&in, &count, left] {
-                weft::yield();
-                spawn(in, count, left - 1);
-                ++count;
-              });
-          }
-        };
-        link::spawn(s, ended, 200);
-      });
-      EXPECT_EQ(ended.load(), 200);
+  at_worker_counts_in_a_task([] {
+    base::atomic<int> ended{0};
+    weft::with_scope([&](weft::scope& s) {
+      // Each is spawned by the one before, after the body has returned.
+      struct link {
+        static void spawn(weft::scope& in, base::atomic<int>& count, int left) {
+          if (left != 0)
+            in.spawn([&in, &count, left] {
+              weft::yield();
+              spawn(in, count, left - 1);
+              ++count;
+            });
+        }
+      };
+      link::spawn(s, ended, 200);
     });
+    EXPECT_EQ(ended.load(), 200);
   });
 }
 

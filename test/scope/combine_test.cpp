@@ -12,25 +12,11 @@
 
 #include <weft/weft.hpp>
 
-#include "support/parked.hpp"
-#include "support/process.hpp"
-#include "support/until.hpp"
-#include "support/watchdog.hpp"
-#include "support/worker_counts.hpp"
+#include "support/usual.hpp"
 
 namespace {
 
-using namespace std::chrono_literals;
-using support::at_worker_counts;
-using support::scaled;
-using support::until;
-using support::wait_for_ever;
-using support::watched_runtime;
-namespace base = weft::base;
-
-struct failure : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
+using namespace support::usual;
 
 // Callables that wait until they are cancelled, and count that they have ended.
 struct endless {
@@ -47,14 +33,6 @@ struct endless {
     return 0;
   }
 };
-
-void at_worker_counts_in_a_task(auto test) {
-  support::watchdog guard(110s);
-  at_worker_counts([&](std::size_t workers) {
-    watched_runtime rt(workers);
-    rt->run(test);
-  });
-}
 
 // ---- join_all --------------------------------------------------------------------------------------------------------
 
@@ -125,6 +103,25 @@ TEST(JoinAll, the_first_failure_cancels_the_rest_and_comes_out_when_they_have_en
     EXPECT_THROW((void)weft::join_all(many), failure);
     EXPECT_EQ(ended.load(), 7);
     EXPECT_FALSE(weft::this_task::is_cancelled());
+  });
+}
+
+// Whoever returns from join_all() relies on all of them.
+// req: W-3
+TEST(JoinAll, one_that_was_cancelled_alone_is_told_whatever_they_return) {
+  at_worker_counts_in_a_task([] {
+    const auto cancelled = [] {
+      weft::this_task::ref().cancel();
+      wait_for_ever();
+    };
+    EXPECT_THROW(weft::join_all(std::vector<std::function<void()>>{[] {}, cancelled}), weft::task_cancelled);
+    const auto with_result = [=] {
+      cancelled();
+      return 1;
+    };
+    EXPECT_THROW((void)weft::join_all(std::vector<std::function<int()>>{[] { return 1; }, with_result}),
+                 weft::task_cancelled);
+    EXPECT_THROW((void)weft::join_all([] {}, cancelled), weft::task_cancelled);
   });
 }
 
@@ -252,6 +249,7 @@ TEST(Race, a_failure_that_comes_first_is_what_it_throws) {
     base::atomic<int> ended{0};
     EXPECT_THROW((void)weft::race(endless{&ended}, []() -> int { throw failure("first"); }), failure);
     EXPECT_EQ(ended.load(), 1);
+    EXPECT_THROW(weft::race([] { wait_for_ever(); }, [] { throw failure("of one without a result"); }), failure);
     EXPECT_THROW(weft::race(std::vector<std::function<void()>>()), weft::usage_error);
   });
 }

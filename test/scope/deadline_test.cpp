@@ -9,121 +9,95 @@
 #include <weft/weft.hpp>
 
 #include "sched/scheduler.hpp"
-#include "support/parked.hpp"
-#include "support/process.hpp"
-#include "support/until.hpp"
-#include "support/watchdog.hpp"
-#include "support/worker_counts.hpp"
+#include "support/usual.hpp"
 
 namespace {
 
-using namespace std::chrono_literals;
-using support::at_worker_counts;
-using support::scaled;
-using support::until;
-using support::wait_for_ever;
-using support::watched_runtime;
+using namespace support::usual;
 using clock = std::chrono::steady_clock;
-namespace base = weft::base;
 
 // req: W-3
 TEST(ScopeDeadline, cancels_body_and_children_when_it_comes_and_not_before) {
-  support::watchdog guard(60s);
-  at_worker_counts([](std::size_t workers) {
-    watched_runtime rt(workers);
-    rt->run([] {
-      const auto start = clock::now();
-      bool child_ended = false;
-      EXPECT_THROW(weft::with_scope([&](weft::scope& s) {
-                     s.cancel_after(5ms);
-                     s.spawn([&] {
-                       try {
-                         wait_for_ever();
-                       } catch (...) {
-                         child_ended = true;
-                         throw;
-                       }
-                     });
-                     wait_for_ever();
-                   }),
-                   weft::scope_cancelled);
-      EXPECT_GE(clock::now() - start, 5ms);
-      EXPECT_TRUE(child_ended);
-      EXPECT_FALSE(weft::this_task::is_cancelled());
-    });
+  at_worker_counts_in_a_task([] {
+    const auto start = clock::now();
+    bool child_ended = false;
+    EXPECT_THROW(weft::with_scope([&](weft::scope& s) {
+                   s.cancel_after(5ms);
+                   s.spawn([&] {
+                     try {
+                       wait_for_ever();
+                     } catch (...) {
+                       child_ended = true;
+                       throw;
+                     }
+                   });
+                   wait_for_ever();
+                 }),
+                 weft::scope_cancelled);
+    EXPECT_GE(clock::now() - start, 5ms);
+    EXPECT_TRUE(child_ended);
+    EXPECT_FALSE(weft::this_task::is_cancelled());
   });
 }
 
 // req: W-3
 TEST(ScopeDeadline, reaches_a_task_that_never_parks_while_others_sleep) {
-  support::watchdog guard(60s);
-  at_worker_counts([](std::size_t workers) {
-    watched_runtime rt(workers);
-    rt->run([] {
-      EXPECT_THROW(weft::with_scope([&](weft::scope& s) {
-                     s.cancel_at(clock::now() + 3ms);
-                     for (;;) weft::yield();
-                   }),
-                   weft::scope_cancelled);
-    });
+  at_worker_counts_in_a_task([] {
+    EXPECT_THROW(weft::with_scope([&](weft::scope& s) {
+                   s.cancel_at(clock::now() + 3ms);
+                   for (;;) weft::yield();
+                 }),
+                 weft::scope_cancelled);
   });
 }
 
 // req: W-3
 TEST(ScopeDeadline, a_later_call_replaces_it) {
-  support::watchdog guard(60s);
-  at_worker_counts([](std::size_t workers) {
-    watched_runtime rt(workers);
-    rt->run([] {
-      const auto start = clock::now();
+  at_worker_counts_in_a_task([] {
+    const auto start = clock::now();
       // Put off.
-      EXPECT_EQ(weft::with_scope([&](weft::scope& s) {
-                  s.cancel_after(20ms);
-                  s.cancel_after(1h);
-                  weft::sleep_for(60ms);
-                  return 1;
-                }),
-                1);
+    EXPECT_EQ(weft::with_scope([&](weft::scope& s) {
+                s.cancel_after(20ms);
+                s.cancel_after(1h);
+                weft::sleep_for(60ms);
+                return 1;
+              }),
+              1);
       // Brought forward, by a child on whichever worker.
-      EXPECT_THROW(weft::with_scope([&](weft::scope& s) {
-                     s.cancel_after(1h);
-                     s.spawn([&s] { s.cancel_after(2h); }).join();  // before the next one, which is to be the last
-                     s.spawn([&s] {
-                       weft::sleep_for(1ms);
-                       s.cancel_after(1ms);
-                     });
-                     wait_for_ever();
-                   }),
-                   weft::scope_cancelled);
-      EXPECT_LT(clock::now() - start, 30min);
-    });
+    EXPECT_THROW(weft::with_scope([&](weft::scope& s) {
+                   s.cancel_after(1h);
+                   s.spawn([&s] { s.cancel_after(2h); }).join();  // before the next one, which is to be the last
+                   s.spawn([&s] {
+                     weft::sleep_for(1ms);
+                     s.cancel_after(1ms);
+                   });
+                   wait_for_ever();
+                 }),
+                 weft::scope_cancelled);
+    EXPECT_LT(clock::now() - start, 30min);
   });
 }
 
 // req: W-3
 TEST(ScopeDeadline, one_in_the_past_cancels_at_once_however_long_ago_it_was) {
-  support::watchdog guard(60s);
-  at_worker_counts([](std::size_t workers) {
-    watched_runtime rt(workers);
-    rt->run([] {
-      for (const auto when : {clock::now(), clock::now() - 1s, clock::now() - 1'000'000h, clock::time_point(),
-                              clock::time_point(-1s), clock::time_point::min()}) {
-        bool at_once = false;
-        EXPECT_THROW(weft::with_scope([&](weft::scope& s) {
-                       s.cancel_at(when);
-                       at_once = s.is_cancelled();
-                       wait_for_ever();
-                     }),
-                     weft::scope_cancelled);
-        EXPECT_TRUE(at_once);
-      }
+  at_worker_counts_in_a_task([] {
+    for (const auto when : {clock::now(), clock::now() - 1s, clock::now() - 1'000'000h, clock::time_point(),
+                            clock::time_point(-1s), clock::time_point::min()}) {
+      bool at_once = false;
       EXPECT_THROW(weft::with_scope([&](weft::scope& s) {
-                     s.cancel_after(-1h);
+                     s.cancel_at(when);
+                     at_once = s.is_cancelled();
                      wait_for_ever();
                    }),
                    weft::scope_cancelled);
-      EXPECT_FALSE(weft::this_task::is_cancelled());
-    });
+      EXPECT_TRUE(at_once);
+    }
+    EXPECT_THROW(weft::with_scope([&](weft::scope& s) {
+                   s.cancel_after(-1h);
+                   wait_for_ever();
+                 }),
+                 weft::scope_cancelled);
+    EXPECT_FALSE(weft::this_task::is_cancelled());
   });
 }
 
@@ -194,59 +168,51 @@ TEST(ScopeDeadline, one_that_races_the_end_of_its_scope_harms_nobody) {
 
 // req: W-3
 TEST(Timeout, gives_the_result_or_nothing) {
-  support::watchdog guard(60s);
-  at_worker_counts([](std::size_t workers) {
-    watched_runtime rt(workers);
-    rt->run([] {
-      static_assert(std::is_same_v<decltype(weft::with_timeout(1s, [] { return 1; })), std::optional<int>>);
-      static_assert(std::is_same_v<decltype(weft::with_timeout(1s, [] {})), bool>);
-      EXPECT_EQ(weft::with_timeout(1h, [] { return 1; }), 1);
-      EXPECT_EQ(weft::with_timeout(1h, [](weft::scope& s) { return s.spawn([] { return 2; }).join(); }), 2);
-      EXPECT_EQ(**weft::with_timeout(1h, [] { return std::make_unique<int>(3); }), 3);
-      EXPECT_TRUE(weft::with_timeout(1h, [] {}));
-      EXPECT_EQ(weft::with_timeout(1ms,
-                                   [] {
-                                     wait_for_ever();
-                                     return 1;
-                                   }),
-                std::nullopt);
-      EXPECT_FALSE(weft::with_timeout(1ms, [] { wait_for_ever(); }));
-      EXPECT_FALSE(weft::with_timeout(0s, [] { weft::yield(); }));
-      EXPECT_FALSE(weft::with_timeout(-1s, [] { weft::yield(); }));
-      EXPECT_FALSE(weft::this_task::is_cancelled());
-    });
+  at_worker_counts_in_a_task([] {
+    static_assert(std::is_same_v<decltype(weft::with_timeout(1s, [] { return 1; })), std::optional<int>>);
+    static_assert(std::is_same_v<decltype(weft::with_timeout(1s, [] {})), bool>);
+    EXPECT_EQ(weft::with_timeout(1h, [] { return 1; }), 1);
+    EXPECT_EQ(weft::with_timeout(1h, [](weft::scope& s) { return s.spawn([] { return 2; }).join(); }), 2);
+    EXPECT_EQ(**weft::with_timeout(1h, [] { return std::make_unique<int>(3); }), 3);
+    EXPECT_TRUE(weft::with_timeout(1h, [] {}));
+    EXPECT_EQ(weft::with_timeout(1ms,
+                                 [] {
+                                   wait_for_ever();
+                                   return 1;
+                                 }),
+              std::nullopt);
+    EXPECT_FALSE(weft::with_timeout(1ms, [] { wait_for_ever(); }));
+    EXPECT_FALSE(weft::with_timeout(0s, [] { weft::yield(); }));
+    EXPECT_FALSE(weft::with_timeout(-1s, [] { weft::yield(); }));
+    EXPECT_FALSE(weft::this_task::is_cancelled());
   });
 }
 
 // req: W-3
 TEST(Timeout, also_waits_for_children_and_says_if_they_were_cut_short) {
-  support::watchdog guard(60s);
-  at_worker_counts([](std::size_t workers) {
-    watched_runtime rt(workers);
-    rt->run([] {
-      base::atomic<int> ended{0};
-      EXPECT_EQ(weft::with_timeout(2ms,
-                                   [&](weft::scope& s) {
-                                     s.spawn([&] {
-                                       try {
-                                         wait_for_ever();
-                                       } catch (...) {
-                                         ++ended;
-                                         throw;
-                                       }
-                                     });
-                                     return 1;
-                                   }),
-                std::nullopt);
-      EXPECT_EQ(ended.load(), 1);
-      // Children that were spawned after the time was up as well.
-      EXPECT_FALSE(weft::with_timeout(0s, [&](weft::scope& s) {
-        until([&] { return s.is_cancelled(); });
-        s.spawn([&] { wait_for_ever(); });
-      }));
-      EXPECT_TRUE(weft::with_timeout(1h, [&](weft::scope& s) { s.spawn([&] { ++ended; }); }));
-      EXPECT_EQ(ended.load(), 2);
-    });
+  at_worker_counts_in_a_task([] {
+    base::atomic<int> ended{0};
+    EXPECT_EQ(weft::with_timeout(2ms,
+                                 [&](weft::scope& s) {
+                                   s.spawn([&] {
+                                     try {
+                                       wait_for_ever();
+                                     } catch (...) {
+                                       ++ended;
+                                       throw;
+                                     }
+                                   });
+                                   return 1;
+                                 }),
+              std::nullopt);
+    EXPECT_EQ(ended.load(), 1);
+    // Children that were spawned after the time was up as well.
+    EXPECT_FALSE(weft::with_timeout(0s, [&](weft::scope& s) {
+      until([&] { return s.is_cancelled(); });
+      s.spawn([&] { wait_for_ever(); });
+    }));
+    EXPECT_TRUE(weft::with_timeout(1h, [&](weft::scope& s) { s.spawn([&] { ++ended; }); }));
+    EXPECT_EQ(ended.load(), 2);
   });
 }
 
@@ -297,7 +263,7 @@ TEST(Timeout, passes_failures_and_other_cancellations_on) {
                                             return 1;
                                           }),
                  weft::scope_cancelled);
-    // The outer one is up while the inner one waits: the outer says so, the inner is no time-out.
+    // The outer time is up while the inner scope waits. The outer one reports it; for the inner one it is no time-out.
     bool inner_returned = false;
     EXPECT_FALSE(weft::with_timeout(2ms, [&] {
       (void)weft::with_timeout(1h, [] { wait_for_ever(); });

@@ -11,17 +11,12 @@
 
 #include <weft/weft.hpp>
 
-#include "support/parked.hpp"
-#include "support/until.hpp"
-#include "support/watchdog.hpp"
-#include "support/worker_counts.hpp"
+#include "support/death_test.hpp"
+#include "support/usual.hpp"
 
 namespace {
 
-using namespace std::chrono_literals;
-using support::at_worker_counts;
-using support::until;
-using support::wait_for_ever;
+using namespace support::usual;
 
 // What a runtime with a handler was told while `life` ran as a task of it.
 template <class Life>
@@ -186,10 +181,7 @@ TEST(GroupReport, a_group_made_while_an_exception_unwinds_is_not_left_by_that_ex
   EXPECT_NE(all[0].find("cleaner: cut short"), std::string::npos) << all[0];
 }
 
-class GroupReportDeathTest : public testing::Test {
- protected:
-  void SetUp() override { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
-};
+using GroupReportDeathTest = support::threadsafe_death_test;
 
 // req: UX-5
 TEST_F(GroupReportDeathTest, without_a_handler_a_lost_failure_ends_the_process) {

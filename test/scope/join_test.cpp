@@ -1,92 +1,57 @@
 // scope::join: the body waits for its children before its own locals end.
-#include <gtest/gtest.h>
-
 #include <stdexcept>
-#include <string>
 
-#include <weft/weft.hpp>
-
-#include "support/parked.hpp"
-#include "support/process.hpp"
-#include "support/until.hpp"
-#include "support/watchdog.hpp"
-#include "support/worker_counts.hpp"
+#include "scope/scopes.hpp"
 
 namespace {
 
-using namespace std::chrono_literals;
-using support::at_worker_counts;
-using support::scaled;
-using support::until;
-using support::wait_for_ever;
-using support::watched_runtime;
-namespace base = weft::base;
-
-// Waits to be cancelled, and takes its time to end.
-void end_slowly(base::atomic<int>& ended) {
-  try {
-    wait_for_ever();
-  } catch (const weft::cancelled&) {
-    const weft::this_task::shield held;
-    for (int i = 0; i < 5; ++i) weft::yield();
-    ++ended;
-    throw;
-  }
-}
+using namespace scope_test;
 
 // req: UX-5 W-3
 TEST(ScopeJoin, waits_for_all_children_and_for_those_they_spawn_meanwhile_and_the_scope_goes_on) {
-  support::watchdog guard(110s);
-  at_worker_counts([](std::size_t workers) {
-    watched_runtime rt(workers);
-    rt->run([] {
-      for (std::size_t round = 0; round < scaled(100); ++round)
-        weft::with_scope([](weft::scope& s) {
-          for (int again = 0; again < 3; ++again) {
-            base::atomic<int> ended{0};  // a local of the body
-            for (int i = 0; i < 5; ++i)
+  at_worker_counts_in_a_task([] {
+    for (std::size_t round = 0; round < scaled(100); ++round)
+      weft::with_scope([](weft::scope& s) {
+        for (int again = 0; again < 3; ++again) {
+          base::atomic<int> ended{0};  // a local of the body
+          for (int i = 0; i < 5; ++i)
+            s.spawn([&] {
+              weft::yield();
               s.spawn([&] {
                 weft::yield();
-                s.spawn([&] {
-                  weft::yield();
-                  ++ended;
-                });
                 ++ended;
               });
-            s.join();
-            ASSERT_EQ(ended.load(), 10);
-          }
-        });
-    });
+              ++ended;
+            });
+          s.join();
+          ASSERT_EQ(ended.load(), 10);
+        }
+      });
   });
 }
 
 // req: UX-5 W-3
 TEST(ScopeJoin, a_failure_is_thrown_as_cancelled_when_all_have_ended_and_comes_out_of_with_scope) {
-  support::watchdog guard(60s);
-  at_worker_counts([](std::size_t workers) {
-    watched_runtime rt(workers);
-    rt->run([] {
-      int ended_when_join_threw = -1;
-      try {
-        weft::with_scope([&](weft::scope& s) {
-          base::atomic<int> ended{0};
-          for (int i = 0; i < 5; ++i) s.spawn([&] { end_slowly(ended); });
-          s.spawn([] { throw std::runtime_error("first"); });
-          try {
-            s.join();
-          } catch (const weft::cancelled&) {
-            ended_when_join_threw = ended.load();
-            throw;
-          }
-        });
-        ADD_FAILURE();
-      } catch (const std::runtime_error& e) {
-        EXPECT_STREQ(e.what(), "first");
-      }
-      EXPECT_EQ(ended_when_join_threw, 5);
-      EXPECT_FALSE(weft::this_task::is_cancelled());
-    });
+  at_worker_counts_in_a_task([] {
+    int ended_when_join_threw = -1;
+    try {
+      weft::with_scope([&](weft::scope& s) {
+        base::atomic<int> ended{0};
+        for (int i = 0; i < 5; ++i) s.spawn([&] { end_slowly(ended); });
+        s.spawn([] { throw std::runtime_error("first"); });
+        try {
+          s.join();
+        } catch (const weft::cancelled&) {
+          ended_when_join_threw = ended.load();
+          throw;
+        }
+      });
+      ADD_FAILURE();
+    } catch (const std::runtime_error& e) {
+      EXPECT_STREQ(e.what(), "first");
+    }
+    EXPECT_EQ(ended_when_join_threw, 5);
+    EXPECT_FALSE(weft::this_task::is_cancelled());
   });
 }
 

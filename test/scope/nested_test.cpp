@@ -7,82 +7,63 @@
 #include <weft/weft.hpp>
 
 #include "sched/scheduler.hpp"
-#include "support/parked.hpp"
-#include "support/process.hpp"
-#include "support/until.hpp"
-#include "support/watchdog.hpp"
-#include "support/worker_counts.hpp"
+#include "support/usual.hpp"
 
 namespace {
 
-using namespace std::chrono_literals;
-using support::at_worker_counts;
-using support::scaled;
-using support::throws_cancelled;
-using support::until;
-using support::wait_for_ever;
-using support::watched_runtime;
-namespace base = weft::base;
+using namespace support::usual;
 
 // req: W-3
 TEST(ScopeNested, cancelling_the_inner_scope_leaves_the_outer_one_and_the_task_alone) {
-  support::watchdog guard(60s);
-  at_worker_counts([](std::size_t workers) {
-    watched_runtime rt(workers);
-    rt->run([] {
-      const int n = weft::with_scope([](weft::scope& outer) {
-        auto sibling = outer.spawn([] {
-          for (int i = 0; i < 5; ++i) weft::yield();
-          return 1;
-        });
-        for (int i = 0; i < 20; ++i) {
-          EXPECT_THROW(weft::with_scope([](weft::scope& inner) {
-                         inner.spawn([&inner] { inner.cancel(); });
-                         wait_for_ever();
-                       }),
-                       weft::scope_cancelled);
-          EXPECT_FALSE(weft::this_task::is_cancelled());
-          EXPECT_FALSE(outer.is_cancelled());
-          weft::yield();
-        }
-        return sibling.join();
+  at_worker_counts_in_a_task([] {
+    const int n = weft::with_scope([](weft::scope& outer) {
+      auto sibling = outer.spawn([] {
+        for (int i = 0; i < 5; ++i) weft::yield();
+        return 1;
       });
-      EXPECT_EQ(n, 1);
+      for (int i = 0; i < 20; ++i) {
+        EXPECT_THROW(weft::with_scope([](weft::scope& inner) {
+                       inner.spawn([&inner] { inner.cancel(); });
+                       wait_for_ever();
+                     }),
+                     weft::scope_cancelled);
+        EXPECT_FALSE(weft::this_task::is_cancelled());
+        EXPECT_FALSE(outer.is_cancelled());
+        weft::yield();
+      }
+      return sibling.join();
     });
+    EXPECT_EQ(n, 1);
   });
 }
 
 // req: W-3
 TEST(ScopeNested, cancelling_the_outer_scope_ends_the_inner_ones_and_stays_until_the_outer_is_left) {
-  support::watchdog guard(60s);
-  at_worker_counts([](std::size_t workers) {
-    watched_runtime rt(workers);
-    rt->run([] {
-      bool inner_ended = false, still = false;
-      EXPECT_THROW(weft::with_scope([&](weft::scope& outer) {
-                     EXPECT_TRUE(throws_cancelled([&] {
-                       weft::with_scope([&](weft::scope& middle) {
-                         weft::with_scope([&](weft::scope& inner) {
-                           inner.spawn([&] {
-                             try {
-                               wait_for_ever();
-                             } catch (const weft::cancelled&) {
-                               inner_ended = true;
-                               throw;
-                             }
-                           });
-                           middle.spawn([&outer] { outer.cancel(); });
+  at_worker_counts_in_a_task([] {
+    bool inner_ended = false, still = false;
+    EXPECT_THROW(weft::with_scope([&](weft::scope& outer) {
+                   EXPECT_TRUE(throws_cancelled([&] {
+                     weft::with_scope([&](weft::scope& middle) {
+                       weft::with_scope([&](weft::scope& inner) {
+                         inner.spawn([&] {
+                           try {
+                             wait_for_ever();
+                           } catch (const weft::cancelled&) {
+                             inner_ended = true;
+                             throw;
+                           }
                          });
+                         middle.spawn([&outer] { outer.cancel(); });
                        });
-                     }));
-                     still = weft::this_task::is_cancelled();
-                     weft::yield();
-                   }),
-                   weft::scope_cancelled);
-      EXPECT_TRUE(inner_ended);
-      EXPECT_TRUE(still);
-      EXPECT_FALSE(weft::this_task::is_cancelled());
-    });
+                     });
+                   }));
+                   still = weft::this_task::is_cancelled();
+                   weft::yield();
+                 }),
+                 weft::scope_cancelled);
+    EXPECT_TRUE(inner_ended);
+    EXPECT_TRUE(still);
+    EXPECT_FALSE(weft::this_task::is_cancelled());
   });
 }
 
@@ -161,32 +142,28 @@ TEST(ScopeNested, both_cancelled_at_the_same_time_the_outer_cancellation_is_neit
 
 // req: W-3
 TEST(ScopeNested, a_child_may_cancel_the_scope_of_its_grandparent) {
-  support::watchdog guard(60s);
-  at_worker_counts([](std::size_t workers) {
-    watched_runtime rt(workers);
-    rt->run([] {
-      base::atomic<int> ended{0};
-      EXPECT_THROW(weft::with_scope([&](weft::scope& top) {
-                     for (int i = 0; i < 3; ++i)
-                       top.spawn([&, i] {
-                         weft::with_scope([&](weft::scope& below) {
-                           for (int k = 0; k < 3; ++k)
-                             below.spawn([&, i, k] {
-                               if (i == 1 && k == 1) top.cancel();
-                               try {
-                                 wait_for_ever();
-                               } catch (...) {
-                                 ++ended;
-                                 throw;
-                               }
-                             });
-                         });
+  at_worker_counts_in_a_task([] {
+    base::atomic<int> ended{0};
+    EXPECT_THROW(weft::with_scope([&](weft::scope& top) {
+                   for (int i = 0; i < 3; ++i)
+                     top.spawn([&, i] {
+                       weft::with_scope([&](weft::scope& below) {
+                         for (int k = 0; k < 3; ++k)
+                           below.spawn([&, i, k] {
+                             if (i == 1 && k == 1) top.cancel();
+                             try {
+                               wait_for_ever();
+                             } catch (...) {
+                               ++ended;
+                               throw;
+                             }
+                           });
                        });
-                     wait_for_ever();
-                   }),
-                   weft::scope_cancelled);
-      EXPECT_EQ(ended.load(), 9);
-    });
+                     });
+                   wait_for_ever();
+                 }),
+                 weft::scope_cancelled);
+    EXPECT_EQ(ended.load(), 9);
   });
 }
 

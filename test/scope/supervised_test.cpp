@@ -9,51 +9,37 @@
 
 #include <weft/weft.hpp>
 
-#include "support/until.hpp"
-#include "support/watchdog.hpp"
-#include "support/worker_counts.hpp"
+#include "support/usual.hpp"
 
 namespace {
 
-using namespace std::chrono_literals;
-using support::at_worker_counts;
-using support::until;
-using support::watched_runtime;
+using namespace support::usual;
 using clock = std::chrono::steady_clock;
-namespace base = weft::base;
-
-struct failure : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
 
 // req: W-3
 TEST(Supervised, a_child_that_fails_is_started_again_until_it_returns_and_the_scope_hears_nothing_of_it) {
-  support::watchdog guard(60s);
-  at_worker_counts([](std::size_t workers) {
-    watched_runtime rt(workers);
-    rt->run([] {
-      int runs = 0;
-      std::vector<std::pair<std::string, std::size_t>> told;
-      const int n = weft::with_scope([&](weft::scope& s) {
-        return s
-            .supervise({.pause = 1us,
-                        .on_restart =
-                            [&](std::exception_ptr e, std::size_t restart) {
-                              try {
-                                std::rethrow_exception(std::move(e));
-                              } catch (const failure& f) {
-                                told.emplace_back(f.what(), restart);
-                              }
-                            }},
-                       [&runs, kept = std::make_unique<int>(3)] {
-                         if (++runs <= *kept) throw failure(std::to_string(runs));
-                         return runs;
-                       })
-            .join();
-      });
-      EXPECT_EQ(n, 4);
-      EXPECT_EQ(told, (std::vector<std::pair<std::string, std::size_t>>{{"1", 1}, {"2", 2}, {"3", 3}}));
+  at_worker_counts_in_a_task([] {
+    int runs = 0;
+    std::vector<std::pair<std::string, std::size_t>> told;
+    const int n = weft::with_scope([&](weft::scope& s) {
+      return s
+          .supervise({.pause = 1us,
+                      .on_restart =
+                          [&](std::exception_ptr e, std::size_t restart) {
+                            try {
+                              std::rethrow_exception(std::move(e));
+                            } catch (const failure& f) {
+                              told.emplace_back(f.what(), restart);
+                            }
+                          }},
+                     [&runs, kept = std::make_unique<int>(3)] {
+                       if (++runs <= *kept) throw failure(std::to_string(runs));
+                       return runs;
+                     })
+          .join();
     });
+    EXPECT_EQ(n, 4);
+    EXPECT_EQ(told, (std::vector<std::pair<std::string, std::size_t>>{{"1", 1}, {"2", 2}, {"3", 3}}));
   });
 }
 
@@ -182,27 +168,23 @@ TEST(Supervised, after_a_recovery_the_pauses_begin_anew) {
 
 // req: W-3
 TEST(Supervised, cancellation_ends_it_while_it_runs_and_while_it_pauses) {
-  support::watchdog guard(60s);
-  at_worker_counts([](std::size_t workers) {
-    watched_runtime rt(workers);
-    rt->run([] {
-      base::atomic<int> runs{0};
-      EXPECT_THROW(weft::with_scope([&](weft::scope& s) {
-                     s.supervise({.pause = 1h}, [&] {
-                       ++runs;
-                       throw failure("once");
-                     });
-                     s.supervise({.pause = 1ns}, [&] {
-                       ++runs;
-                       weft::sleep_for(1h);
-                     });
-                     until([&] { return runs.load() == 2; });
-                     s.cancel();
-                     weft::yield();
-                   }),
-                   weft::scope_cancelled);
-      EXPECT_EQ(runs.load(), 2);
-    });
+  at_worker_counts_in_a_task([] {
+    base::atomic<int> runs{0};
+    EXPECT_THROW(weft::with_scope([&](weft::scope& s) {
+                   s.supervise({.pause = 1h}, [&] {
+                     ++runs;
+                     throw failure("once");
+                   });
+                   s.supervise({.pause = 1ns}, [&] {
+                     ++runs;
+                     weft::sleep_for(1h);
+                   });
+                   until([&] { return runs.load() == 2; });
+                   s.cancel();
+                   weft::yield();
+                 }),
+                 weft::scope_cancelled);
+    EXPECT_EQ(runs.load(), 2);
   });
 }
 

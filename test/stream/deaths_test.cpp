@@ -152,6 +152,24 @@ TEST(Deaths, a_stage_passes_on_what_its_input_failed_with) {
   });
 }
 
+// Nobody is left whom the failure of the input would concern.
+// req: CSP-12
+TEST(Deaths, a_buffer_that_nobody_reads_any_more_returns_though_its_input_has_failed) {
+  in_runtimes([] {
+    auto [up, in] = weft::make_channel<counted>(2);
+    for (int i = 0; i < 2; ++i) EXPECT_TRUE(up.send(counted(i)));
+    up.close(std::make_exception_ptr(failure("source")));
+    auto [out, last] = weft::make_channel<counted>();
+    auto running = weft::spawn(
+        [from = std::move(in), to = std::move(out)]() mutable { st::buffer(std::move(from), std::move(to), 3); });
+    support::until(
+        [&, &l = last] { return l.statistics().waiting_senders == 1; });  // it holds all, and offers the first
+    last.reset();
+    EXPECT_NO_THROW(running.join());
+  });
+  EXPECT_EQ(counted::alive.load(), 0);
+}
+
 // req: CSP-12
 TEST(Deaths, stages_before_a_writer_end_from_either_side) {
   const auto same = [](counted c) { return c; };

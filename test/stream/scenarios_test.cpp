@@ -13,7 +13,7 @@ using weft::reader;
 using weft::writer;
 
 // A filter is added for each prime, and all of them end when nobody wants another.
-// req: CSP-11, CSP-12
+// req: CSP-11 CSP-12
 TEST(Scenario, a_sieve_finds_the_primes) {
   in_runtimes([] {
     auto in = st::count_forever(2);
@@ -28,7 +28,7 @@ TEST(Scenario, a_sieve_finds_the_primes) {
   });
 }
 
-// req: CSP-12, CSP-13
+// req: CSP-12 CSP-13
 TEST(Scenario, elements_pass_a_daisy_chain_of_a_thousand_stages) {
   in_runtimes([] {
     const int stages = static_cast<int>(support::under_tsan ? 100 : 1000);

@@ -1,20 +1,12 @@
 // What the tests of streams share.
 #pragma once
 
-#include <gtest/gtest.h>
-
 #include <chrono>
 #include <cstddef>
-#include <stdexcept>
 #include <utility>
 #include <vector>
 
-#include <weft/weft.hpp>
-
-#include "base/atomic.hpp"
-#include "support/until.hpp"
-#include "support/watchdog.hpp"
-#include "support/worker_counts.hpp"
+#include "support/usual.hpp"
 
 namespace stream_test {
 
@@ -52,8 +44,6 @@ class counted {
   static inline weft::base::atomic<int> alive{0};
 };
 
-struct failure : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
+using support::failure;
 
 }  // namespace stream_test

@@ -1,6 +1,5 @@
 // Ten million values through channels of every kind: each arrives once. WEFT_TEST_LONG=1: a thousand million.
 // ctest: channels timeout=3000
-#include <cstdlib>
 #include <thread>
 
 #include "chan/channels.hpp"
@@ -25,10 +24,7 @@ struct checksum {
   friend bool operator==(const checksum&, const checksum&) = default;
 };
 
-std::uint64_t total_items() {
-  const char* mode = std::getenv("WEFT_TEST_LONG");
-  return mode != nullptr && *mode == '1' ? 1'000'000'000 : scaled(10'000'000);
-}
+std::uint64_t total_items() { return support::soaked(10'000'000, 1'000'000'000); }
 
 struct wide {
   std::uint64_t value, again;

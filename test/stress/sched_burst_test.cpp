@@ -15,7 +15,7 @@ namespace {
 using namespace std::chrono_literals;
 
 // req: CC-4 BZ-5 CSP-10
-TEST(Burst, TwoThousandTasksSpawnedBeforeTheWorkersAreUpAllRun) {
+TEST(Burst, two_thousand_tasks_spawned_before_the_workers_are_up_all_run) {
   support::watchdog guard(250s, "bursts before the workers are up");
   const std::size_t rounds = support::scaled(200);
   for (std::size_t round = 0; round < rounds; ++round) {
@@ -29,7 +29,7 @@ TEST(Burst, TwoThousandTasksSpawnedBeforeTheWorkersAreUpAllRun) {
 }
 
 // req: CC-4 BZ-5
-TEST(Burst, OfTasksThatSpawnAndJoinOthersAllRun) {
+TEST(Burst, of_tasks_that_spawn_and_join_others_all_run) {
   support::watchdog guard(250s, "bursts of tasks that spawn");
   const std::size_t rounds = support::scaled(100);
   for (std::size_t round = 0; round < rounds; ++round) {

@@ -25,7 +25,7 @@ void dawdle(weft::base::random& random, std::uint32_t most) {
 }
 
 // req: BZ-5 LS-K1 CSP-10
-TEST(LostWake, ASpawnFromOutsideIsNeverLostWhateverItsWorkersAreDoing) {
+TEST(LostWake, a_spawn_from_outside_is_never_lost_whatever_its_workers_are_doing) {
   support::watchdog guard(250s, "spawns that race with sleep");
   support::at_worker_counts([](std::size_t workers) {
     support::watched_runtime rt(workers);
@@ -38,7 +38,7 @@ TEST(LostWake, ASpawnFromOutsideIsNeverLostWhateverItsWorkersAreDoing) {
 }
 
 // req: BZ-5 BZ-4
-TEST(LostWake, SeveralThreadsSpawnAtOnceAndNothingIsLost) {
+TEST(LostWake, several_threads_spawn_at_once_and_nothing_is_lost) {
   support::watchdog guard(250s, "several spawners race with sleep");
   support::at_worker_counts([](std::size_t workers) {
     support::watched_runtime rt(workers);
@@ -58,7 +58,7 @@ TEST(LostWake, SeveralThreadsSpawnAtOnceAndNothingIsLost) {
 }
 
 // req: BZ-5 CC-5
-TEST(LostWake, AnUnparkFromOutsideIsNeverLost) {
+TEST(LostWake, an_unpark_from_outside_is_never_lost) {
   support::watchdog guard(250s, "unparks that race with park and sleep");
   support::at_worker_counts([](std::size_t workers) {
     support::watched_runtime rt(workers);
@@ -84,7 +84,7 @@ TEST(LostWake, AnUnparkFromOutsideIsNeverLost) {
 }
 
 // req: BZ-5 CSP-10
-TEST(LostWake, ShutdownRacesWithTheLastTasks) {
+TEST(LostWake, shutdown_races_with_the_last_tasks) {
   support::watchdog guard(250s, "shutdowns");
   const std::size_t rounds = support::scaled(1'000);
   weft::base::random random(5);

@@ -17,7 +17,7 @@ namespace {
 using namespace std::chrono_literals;
 
 // req: W-2 KC-5 LS-M1
-TEST(Million, FibersParkAreReleasedAndTheirMemoryGoesBack) {
+TEST(Million, fibers_park_are_released_and_their_memory_goes_back) {
   support::watchdog guard(270s, "a million parked fibers");
   constexpr std::size_t count = 1'000'000;
   // Checked builds touch a second page of each stack for its canary; page tables come on top.

@@ -15,7 +15,7 @@ namespace {
 using namespace std::chrono_literals;
 
 // req: LS-M1 LS-T1 LS-F4 BZ-7
-TEST(Recycle, ThreeHundredThousandLivesOverRecycledRecordsWithEightWorkersOnTwoCores) {
+TEST(Recycle, three_hundred_thousand_lives_over_recycled_records_with_eight_workers_on_two_cores) {
   support::watchdog guard(250s, "300,000 lives");
   support::watched_runtime rt(8);
   constexpr std::size_t spawners = 16;

@@ -35,9 +35,9 @@ void no_growth(std::size_t workers, std::size_t count) {
 }
 
 // req: LS-M1 KC-5
-TEST(SpawnJoin, TenMillionTasksOnOneWorkerDoNotGrowTheProcess) { no_growth(1, support::scaled(10'000'000)); }
+TEST(SpawnJoin, ten_million_tasks_on_one_worker_do_not_grow_the_process) { no_growth(1, support::scaled(10'000'000)); }
 
 // req: LS-M1 KC-5
-TEST(SpawnJoin, MillionsOfTasksOnTwoWorkersDoNotGrowTheProcess) { no_growth(2, support::scaled(5'000'000)); }
+TEST(SpawnJoin, millions_of_tasks_on_two_workers_do_not_grow_the_process) { no_growth(2, support::scaled(5'000'000)); }
 
 }  // namespace

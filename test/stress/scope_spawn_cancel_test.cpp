@@ -7,20 +7,11 @@
 
 #include <weft/weft.hpp>
 
-#include "support/parked.hpp"
-#include "support/process.hpp"
-#include "support/until.hpp"
-#include "support/watchdog.hpp"
-#include "support/worker_counts.hpp"
+#include "support/usual.hpp"
 
 namespace {
 
-using namespace std::chrono_literals;
-using support::at_worker_counts;
-using support::until;
-using support::wait_for_ever;
-using support::watched_runtime;
-namespace base = weft::base;
+using namespace support::usual;
 
 enum class by { body, deadline, failure, outside_thread, owner };
 

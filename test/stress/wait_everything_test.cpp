@@ -9,20 +9,13 @@
 
 #include <weft/weft.hpp>
 
-#include "support/process.hpp"
-#include "support/until.hpp"
-#include "support/watchdog.hpp"
-#include "support/worker_counts.hpp"
+#include "support/usual.hpp"
 #include "wait/semaphore.hpp"
 
 namespace {
 
-using namespace std::chrono_literals;
-using support::at_worker_counts;
-using support::scaled;
-using support::watched_runtime;
+using namespace support::usual;
 using weft_test::semaphore;
-namespace base = weft::base;
 namespace waits = weft::waits;
 
 struct ledger {

@@ -6,6 +6,7 @@
 #include <cerrno>
 
 #include "base/atomic.hpp"
+#include "support/monitor_state.hpp"
 #include "support/process.hpp"
 #include "support/until.hpp"
 
@@ -16,10 +17,10 @@ enum class state { free, asked, held, told_to_go };
 weft::base::atomic<state> monitor_is{state::free};
 const weft::sched::scheduler* whose = nullptr;
 
-// Only where it sleeps: elsewhere it may have a lock that others need.
+// It is stopped only where it sleeps. Elsewhere it may hold a lock that others need.
 void hold(int) {
   const int before = errno;
-  if (whose->monitor_sleeps()) {
+  if (monitor_sleeps(*whose)) {
     monitor_is.store(state::held);
     while (monitor_is.load() == state::held) ::usleep(200);
   }

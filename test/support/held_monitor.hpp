@@ -1,11 +1,11 @@
-// A process whose monitor does not look: what happens now, workers have seen to themselves.
+// A process whose monitor does not look: what happens meanwhile, the workers have done without its help.
 #pragma once
 
 #include "sched/scheduler.hpp"
 
 namespace support {
 
-// Holds the monitor of the only runtime, asleep, until the end of this, which must be before the runtime's.
+// Holds the monitor of the only runtime, asleep, until this object ends, which must be before the runtime ends.
 class held_monitor {
  public:
   explicit held_monitor(const weft::sched::scheduler& of);

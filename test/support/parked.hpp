@@ -1,4 +1,5 @@
-// Tasks that are parked: to be one until somebody cancels it, to count those of a runtime, to see that it was cancelled.
+// Parked tasks: how to be one until somebody cancels it, to count those of a runtime, and to see that one was
+// cancelled.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +12,7 @@
 
 namespace support {
 
-// In a task: only a cancellation ends it.
+// Called in a task. Only a cancellation ends it.
 [[noreturn]] inline void wait_for_ever() {
   const weft::base::atomic<bool> never{false};
   for (;;) weft::park_if(never, false);
@@ -26,11 +27,14 @@ namespace support {
   return false;
 }
 
+// nullptr: a task that has not said who it is.
+[[nodiscard]] inline bool is_parked(const weft::task::record* t) {
+  return t != nullptr && weft::task::state_word::phase_of(t->word.load()) == weft::task::phase::parked;
+}
+
 [[nodiscard]] inline std::size_t parked_tasks(weft::sched::scheduler& s) {
   std::size_t count = 0;
-  s.records().walk([&](const weft::task::record& t) {
-    count += weft::task::state_word::phase_of(t.word.load()) == weft::task::phase::parked ? 1 : 0;
-  });
+  s.records().walk([&](const weft::task::record& t) { count += is_parked(&t) ? 1 : 0; });
   return count;
 }
 

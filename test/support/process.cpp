@@ -1,18 +1,30 @@
 #include "support/process.hpp"
 
 #include <dirent.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <sstream>
 
+#include "io/batcher.hpp"
 #include "sched/os_thread.hpp"
 
 namespace support {
 namespace {
+
+// A program that is run with WEFT_IO=uring receives for every single reader by io_uring, not only for many at a time. So
+// the tests of sockets show that it makes no difference.
+[[maybe_unused]] const bool every_reader_is_a_batch = [] {
+  const char* text = std::getenv("WEFT_IO");
+  const bool is_asked_for = text != nullptr && std::strcmp(text, "uring") == 0;
+  if (is_asked_for) weft::io::least_batch = 1;
+  return is_asked_for;
+}();
 
 // Calls see(name) for every entry of a directory.
 template <class See>
@@ -46,6 +58,19 @@ std::uint64_t cpu_ticks(const std::string& path) {
   return user + system;
 }
 
+// The name of a thread of this process.
+std::string name_of(const std::string& thread) {
+  std::string name = file_text("/proc/self/task/" + thread + "/comm");
+  if (!name.empty()) name.pop_back();  // the end of the line
+  return name;
+}
+
+// 0: no soak.
+std::size_t asked_of_soak() {
+  const char* asked = std::getenv("WEFT_TEST_LONG");
+  return asked == nullptr ? 0 : std::strtoull(asked, nullptr, 10);
+}
+
 }  // namespace
 
 std::size_t status(const char* field) { return field_of("/proc/self/status", field); }
@@ -63,17 +88,31 @@ std::size_t open_descriptors() {
   return n - 1;  // the directory itself
 }
 
+std::size_t raise_descriptor_limit(std::size_t wanted) {
+  rlimit now{};
+  if (::getrlimit(RLIMIT_NOFILE, &now) != 0) return 0;
+  if (now.rlim_cur >= wanted) return wanted;
+  const rlimit more{wanted, std::max<rlim_t>(now.rlim_max, wanted)};
+  if (::setrlimit(RLIMIT_NOFILE, &more) == 0) return wanted;
+  const rlimit most{now.rlim_max, now.rlim_max};
+  return ::setrlimit(RLIMIT_NOFILE, &most) == 0 ? most.rlim_max : now.rlim_cur;
+}
+
 std::size_t available_memory() { return field_of("/proc/meminfo", "MemAvailable") * 1024; }
 
-activity activity_of_others() {
+activity activity_of_others(const std::string& named) {
   activity sum;
   const std::string self = std::to_string(::gettid());
   for_each_entry("/proc/self/task", [&](const std::string& thread) {
-    if (thread == self) return;
+    if (thread == self || name_of(thread).compare(0, named.size(), named) != 0) return;
     const std::string path = "/proc/self/task/" + thread;
     sum.switches += field_of(path + "/status", "voluntary_ctxt_switches") +
                     field_of(path + "/status", "nonvoluntary_ctxt_switches");
     sum.cpu_ticks += cpu_ticks(path + "/stat");
+    std::uint64_t ran = 0, waited = 0, turns = 0;
+    std::istringstream(file_text(path + "/schedstat")) >> ran >> waited >> turns;
+    sum.cpu_ns += ran;
+    sum.turns += turns;
   });
   return sum;
 }
@@ -101,7 +140,7 @@ bool others_sleep() {
 int thread_named(const std::string& name) {
   int found = 0;
   for_each_entry("/proc/self/task", [&](const std::string& thread) {
-    if (file_text("/proc/self/task/" + thread + "/comm") == name + "\n") found = std::atoi(thread.c_str());
+    if (name_of(thread) == name) found = std::atoi(thread.c_str());
   });
   return found;
 }
@@ -121,6 +160,14 @@ environment::~environment() {
     ::setenv(variable_.c_str(), before_.c_str(), 1);
   else
     ::unsetenv(variable_.c_str());
+}
+
+bool is_soak() { return asked_of_soak() != 0; }
+
+std::size_t soaked(std::size_t usual, std::size_t full) {
+  const std::size_t asked = asked_of_soak();
+  if (asked == 0) return scaled(usual);
+  return asked == 1 ? full : std::min(full, asked);
 }
 
 }  // namespace support

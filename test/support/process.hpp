@@ -15,15 +15,20 @@ namespace support {
 [[nodiscard]] inline std::size_t threads() { return status("Threads"); }
 [[nodiscard]] std::size_t mappings();         // lines of /proc/self/maps
 [[nodiscard]] std::size_t open_descriptors();
+// Makes room for so many descriptors. Returns for how many there is room, if the limit cannot be raised so far.
+[[nodiscard]] std::size_t raise_descriptor_limit(std::size_t wanted);
 [[nodiscard]] std::size_t available_memory();  // bytes, of the machine
 
-// Of all threads but the calling one.
+// Of all threads but the calling one, or of those among them whose names begin like this. A thread of which nothing has
+// changed has not run meanwhile, so it has made no system call either.
 struct activity {
-  std::uint64_t switches = 0;   // voluntary and other context switches
+  std::uint64_t switches = 0;  // voluntary and other context switches
   std::uint64_t cpu_ticks = 0;  // user and system, in clock ticks (10 ms)
+  std::uint64_t turns = 0;  // how often it got a processor; 0 if the kernel does not count that
+  std::uint64_t cpu_ns = 0;  // and for how long
   friend bool operator==(const activity&, const activity&) = default;
 };
-[[nodiscard]] activity activity_of_others();
+[[nodiscard]] activity activity_of_others(const std::string& named = "");
 
 // The threads but the calling one, seen one after the other, all slept: none of them is just starting.
 [[nodiscard]] bool others_sleep();
@@ -77,5 +82,11 @@ inline constexpr bool under_asan = false;
   const std::size_t n = under_tsan ? full / 50 : under_asan ? full / 20 : full;
   return n == 0 ? 1 : n;
 }
+
+// Whether this is a run of ./dev soak, where stress tests do as much as was ever asked for: WEFT_TEST_LONG=1.
+[[nodiscard]] bool is_soak();
+// The rounds of a stress test: `usual` ones, scaled, and `full` in a soak. WEFT_TEST_LONG=n with a larger n stands for
+// the most rounds that a soak makes.
+[[nodiscard]] std::size_t soaked(std::size_t usual, std::size_t full);
 
 }  // namespace support

@@ -25,14 +25,14 @@ class waiting {
   unsigned rounds_ = 0;
 };
 
-// Until condition() is true. In a task: other tasks of the same worker run meanwhile.
+// Waits until condition() is true. In a task, other tasks of the same worker run meanwhile.
 template <std::predicate Condition>
 void until(Condition condition, std::chrono::seconds limit = patience,
            std::source_location where = std::source_location::current()) {
   for (waiting w(where, limit); !condition();) w.pause();
 }
 
-// The same, but the task keeps its worker: a task that computes for long, as the scheduler sees it.
+// The same, but the task keeps its worker: the scheduler sees a task that computes for long.
 template <std::predicate Condition>
 void hold_worker_until(Condition condition, std::chrono::seconds limit = patience,
                        std::source_location where = std::source_location::current()) {

@@ -35,7 +35,7 @@ const char* name_of(sched::worker_state s) {
   return "?";
 }
 
-const char* or_none(const char* text) { return text == nullptr ? "-" : text; }
+const char* name_of(const weft::waits::wait_kind* kind) { return kind == nullptr ? "-" : kind->name; }
 
 void print(std::FILE* to, const task::record& t, task::phase p) {
   const char* what = task::name_of(p);
@@ -46,7 +46,7 @@ void print(std::FILE* to, const task::record& t, task::phase p) {
   const std::source_location waits_at = t.waits_at.load(weft::base::relaxed);
   std::fprintf(to, "  task #%llu \"%s\" %s word %016llx, last wait: %s at %s:%u\n",
                static_cast<unsigned long long>(t.id), name, what, static_cast<unsigned long long>(t.word.peek()),
-               or_none(t.waits_for.load(weft::base::relaxed)), waits_at.file_name(), waits_at.line());
+               name_of(t.waits_for.load(weft::base::relaxed)), waits_at.file_name(), waits_at.line());
 }
 
 void print_tasks(std::FILE* to, sched::scheduler& s) {
@@ -68,11 +68,11 @@ void print_workers(std::FILE* to, sched::scheduler& s) {
         to,
         "  worker %d %s, visible work: %s; spawned %llu finished %llu dispatched %llu parks %llu wakes %llu steals "
         "%llu of %llu sleeps %llu\n",
-        w->id(), name_of(w->state()), w->has_visible_work() ? "yes" : "no", n(c.spawned), n(c.finished),
+        w->id(), name_of(w->state()), w->queues().has_visible_work() ? "yes" : "no", n(c.spawned), n(c.finished),
         n(c.dispatched), n(c.parks), n(c.wakes), n(c.steals), n(c.steal_attempts), n(c.sleeps));
   }
-  std::fprintf(to, "  global queue %zu, searching %zu, sleeping %zu, accepts %s\n", s.global().size(),
-               s.idle().searching(), s.idle().sleeping(), s.accepts() ? "yes" : "no");
+  std::fprintf(to, "  global queue %zu, searching %zu, sleeping %zu, accepts %s\n", s.queues().global.size(),
+               s.idle().searching(), s.idle().sleeping(), s.ending().accepts() ? "yes" : "no");
 }
 
 }  // namespace

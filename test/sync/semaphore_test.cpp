@@ -224,8 +224,7 @@ TEST(Semaphore, as_an_arm_it_acquires_only_when_it_wins) {
   });
 }
 
-// To look at several at one moment it stops them for a while.
-// req: BZ-13 CC-11
+// A select that looks at several semaphores at one moment stops them for a while.
 TEST(Semaphore, a_select_that_takes_nothing_leaves_it_as_it_was) {
   in_task_and_thread([] {
     weft::semaphore s(1), other(0);

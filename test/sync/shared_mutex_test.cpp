@@ -289,8 +289,7 @@ TEST(SharedMutex, locking_it_twice_as_a_writer_is_a_usage_error) {
   });
 }
 
-// Who has been the writer is no longer taken for one.
-// req: BZ-13
+// A task that has been the writer is not taken for the writer any more.
 TEST(SharedMutex, one_that_was_the_writer_waits_for_a_reader_like_anybody) {
   weft::shared_mutex m;
   in_task_and_thread([&] {

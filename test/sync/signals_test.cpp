@@ -88,7 +88,7 @@ TEST(Event, a_cancelled_wait_throws_even_if_it_is_set) {
   weft::event e;
   named_task waiter(*rt, [&] { e.wait(); });
   waiter.until_parked();
-  EXPECT_STREQ(waiter.record().waits_for.load(), "event");
+  EXPECT_STREQ(waiter.record().waits_for.load()->name, "event");
   waiter.cancel();
   EXPECT_TRUE(waiter.join_cancelled());
   e.set();
@@ -456,6 +456,8 @@ TEST(Barrier, misuse_is_a_usage_error) {
   weft::barrier<> b(1);
   b.arrive_and_drop();
   EXPECT_THROW(b.arrive_and_wait(), weft::usage_error);
+  const support::watchdog guard(60s);
+  EXPECT_THROW(b.arrive_and_wait(), weft::usage_error) << "the first error has left it as it was";
 }
 
 }  // namespace

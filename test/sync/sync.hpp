@@ -10,26 +10,13 @@
 #include <thread>
 #include <vector>
 
-#include <gtest/gtest.h>
-
-#include <weft/weft.hpp>
-
-#include "base/atomic.hpp"
-#include "support/process.hpp"
-#include "support/until.hpp"
-#include "support/watchdog.hpp"
-#include "support/worker_counts.hpp"
+#include "support/usual.hpp"
 #include "wait/fiber_wait.hpp"
 
 namespace sync_test {
 
-using namespace std::chrono_literals;
+using namespace support::usual;
 using clock = std::chrono::steady_clock;
-using support::at_worker_counts;
-using support::scaled;
-using support::until;
-using support::watched_runtime;
-namespace base = weft::base;
 using handles = std::vector<weft::join_handle<void>>;
 
 inline void join(handles& all) {
@@ -49,10 +36,7 @@ class named_task {
   named_task& operator=(const named_task&) = delete;
 
   void until_parked() const {
-    until([this] {
-      const weft::task::record* t = self_.load(base::acquire);
-      return t != nullptr && weft::task::state_word::phase_of(t->word.load()) == weft::task::phase::parked;
-    });
+    until([this] { return is_parked(self_.load(base::acquire)); });
   }
   void cancel() { handle_.cancel(); }
   void join() { handle_.join(); }
@@ -85,8 +69,8 @@ void in_task_and_thread(F f) {
   weft::run({.workers = 2}, f);
 }
 
-// Somebody who has to wait and is served then: in a task at each worker count, and on a thread outside. begin() comes first, by the
-// one who will serve().
+// A caller that has to wait and is served then: in a task at each worker count, and on an outside thread. begin() is
+// called first, by the one that will call serve().
 template <class Begin, class Wait, class Serve>
 void served_after_waiting(Begin begin, Wait wait, Serve serve) {
   support::watchdog guard(60s);

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <set>
 #include <thread>
 #include <vector>
@@ -51,7 +52,7 @@ task::ticket live(record* r) {
 }
 
 // req: LS-M1 KC-5
-TEST(RecordPool, ARecordGivenBackIsHandedOutAgainWithAHigherTicket) {
+TEST(RecordPool, a_record_given_back_is_handed_out_again_with_a_higher_ticket) {
   const pool_ptr pool = make_pool();
   record* r = acquire_one(*pool);
   ASSERT_NE(r, nullptr);
@@ -63,7 +64,7 @@ TEST(RecordPool, ARecordGivenBackIsHandedOutAgainWithAHigherTicket) {
 }
 
 // req: LS-M1
-TEST(RecordPool, GrowsBySlabsAndNotWhileThereAreFreeOnes) {
+TEST(RecordPool, grows_by_slabs_and_not_while_there_are_free_ones) {
   const pool_ptr pool = make_pool();
   std::vector<record*> all;
   std::set<record*> different;
@@ -83,7 +84,7 @@ TEST(RecordPool, GrowsBySlabsAndNotWhileThereAreFreeOnes) {
 }
 
 // req: LS-M1
-TEST(RecordPool, ABatchIsAChainOfAtLeastOneAndAtMostAsManyAsAskedFor) {
+TEST(RecordPool, a_batch_is_a_chain_of_at_least_one_and_at_most_as_many_as_asked_for) {
   const pool_ptr pool = make_pool();
   std::size_t count = 32;
   record* chain = pool->acquire(count);
@@ -96,7 +97,7 @@ TEST(RecordPool, ABatchIsAChainOfAtLeastOneAndAtMostAsManyAsAskedFor) {
 }
 
 // req: LS-M1 LS-T1
-TEST(RecordPool, TrimGivesWholeFreeSlabsBackAndTheirTicketsNeverGoBack) {
+TEST(RecordPool, trim_gives_whole_free_slabs_back_and_their_tickets_never_go_back) {
   const pool_ptr pool = make_pool();
   std::vector<record*> all;
   for (std::size_t i = 0; i < 2 * slab::capacity; ++i) all.push_back(acquire_one(*pool));
@@ -129,7 +130,7 @@ TEST(RecordPool, TrimGivesWholeFreeSlabsBackAndTheirTicketsNeverGoBack) {
 }
 
 // req: LS-M1 KC-5
-TEST(RecordPool, TrimLowersTheResidentSizeNoAsanNoTsan) {
+TEST(RecordPool, trim_lowers_the_resident_size_NoAsan_NoTsan) {
   const pool_ptr pool = make_pool();
   std::vector<record*> all;
   for (std::size_t i = 0; i < 100 * slab::capacity; ++i) all.push_back(acquire_one(*pool));
@@ -140,7 +141,7 @@ TEST(RecordPool, TrimLowersTheResidentSizeNoAsanNoTsan) {
 }
 
 // req: CSP-14 LS-M1
-TEST(RecordPool, AWalkSeesEveryRecordHandedOut) {
+TEST(RecordPool, a_walk_sees_every_record_handed_out) {
   const pool_ptr pool = make_pool();
   std::vector<record*> all;
   for (std::size_t i = 0; i < slab::capacity + 10; ++i) all.push_back(acquire_one(*pool));
@@ -152,7 +153,7 @@ TEST(RecordPool, AWalkSeesEveryRecordHandedOut) {
 }
 
 // req: LS-M1
-TEST(RecordPool, CanBeWalkedWithoutLocksWhileOthersTakeGiveBackAndTrim) {
+TEST(RecordPool, can_be_walked_without_locks_while_others_take_give_back_and_trim) {
   support::watchdog guard(60s, "a walk beside a busy pool");
   const pool_ptr pool = make_pool();
   weft::base::atomic<bool> over{false};
@@ -185,7 +186,7 @@ TEST(RecordPool, CanBeWalkedWithoutLocksWhileOthersTakeGiveBackAndTrim) {
 }
 
 // req: LS-M1
-TEST(RecordPool, KeepsItsPagesWhileSomebodyWalksAndGivesThemBackLater) {
+TEST(RecordPool, keeps_its_pages_while_somebody_walks_and_gives_them_back_later) {
   const pool_ptr pool = make_pool();
   std::vector<record*> all;
   for (std::size_t i = 0; i < slab::capacity; ++i) all.push_back(acquire_one(*pool));
@@ -204,7 +205,7 @@ TEST(RecordPool, KeepsItsPagesWhileSomebodyWalksAndGivesThemBackLater) {
 }
 
 // req: LS-M1
-TEST(RecordPool, GoesWithTheLastRecordSomebodyHoldsNotBefore) {
+TEST(RecordPool, goes_with_the_last_record_somebody_holds_not_before) {
   record_pool* pool = new record_pool;
   record* r = acquire_one(*pool);
   pool->retire();
@@ -213,13 +214,39 @@ TEST(RecordPool, GoesWithTheLastRecordSomebodyHoldsNotBefore) {
   pool->release(r);  // deletes the pool: ASan and the leak checker watch
 }
 
+int slabs_unmapped = 0;
+int counting_unmap(void* begin, std::size_t size) noexcept {
+  if (size == slab::bytes) ++slabs_unmapped;
+  return weft::context::real_memory().unmap(begin, size);
+}
+
+// Whatever a trim has given back and kept before.
+// req: LS-M1 KC-5
+TEST(RecordPool, goes_with_the_last_record_also_after_a_trim) {
+  weft::context::system_memory counting = weft::context::real_memory();
+  counting.unmap = &counting_unmap;
+  auto* pool = new record_pool;
+  std::vector<record*> all;
+  for (std::size_t i = 0; i < 2 * slab::capacity; ++i) all.push_back(acquire_one(*pool));
+  record* last = all.back();
+  all.pop_back();
+  release_all(*pool, all);
+  EXPECT_EQ(pool->trim(), slab::bytes - slab::header_bytes) << "one of the two is in use";
+  const weft::context::replace_system_memory replaced(counting);
+  pool->retire();
+  EXPECT_EQ(slabs_unmapped, 0);
+  last->next = nullptr;
+  pool->release(last);
+  EXPECT_EQ(slabs_unmapped, 2);
+}
+
 int calls_left = 0;
 void* failing_map(std::size_t size) noexcept {
   return calls_left-- > 0 ? weft::context::real_memory().map(size) : nullptr;
 }
 
 // req: W-9
-TEST(RecordPool, WithoutMemoryItSaysSoAndStaysUsable) {
+TEST(RecordPool, without_memory_it_says_so_and_stays_usable) {
   weft::context::system_memory failing = weft::context::real_memory();
   failing.map = &failing_map;
   const pool_ptr pool = make_pool();
@@ -231,6 +258,11 @@ TEST(RecordPool, WithoutMemoryItSaysSoAndStaysUsable) {
     EXPECT_EQ(all.size(), slab::capacity);
     record_cache cache(*pool);
     EXPECT_EQ(cache.take(), nullptr);
+    cache.put(all.back());
+    EXPECT_EQ(cache.take(), all.back());
+    EXPECT_EQ(cache.take(), nullptr);
+    cache.put(all.back());
+    all.pop_back();
   }
   all.push_back(acquire_one(*pool));
   EXPECT_NE(all.back(), nullptr);
@@ -238,7 +270,7 @@ TEST(RecordPool, WithoutMemoryItSaysSoAndStaysUsable) {
 }
 
 // req: LS-M1 KC-5
-TEST(RecordCache, KeepsAFewWarmRecordsAndGivesTheRestToThePool) {
+TEST(RecordCache, keeps_a_few_warm_records_and_gives_the_rest_to_the_pool) {
   const pool_ptr pool = make_pool();
   {
     record_cache cache(*pool);
@@ -257,6 +289,36 @@ TEST(RecordCache, KeepsAFewWarmRecordsAndGivesTheRestToThePool) {
     release_all(*pool, others);
   }
   EXPECT_EQ(pool->trim(), pool->slab_count() * (slab::bytes - slab::header_bytes)) << "a destroyed cache kept nothing";
+}
+
+// Many records that came back together are read from memory in the order of their addresses, not against it.
+TEST(RecordCache, what_it_gave_to_the_pool_comes_back_in_the_order_in_which_it_came) {
+  const pool_ptr pool = make_pool();
+  record_cache cache(*pool);
+  std::map<const record*, long> place;
+  std::vector<record*> all;
+  for (std::size_t i = 0; i < 2 * record_cache::capacity; ++i) {
+    all.push_back(cache.take());
+    place[all.back()] = static_cast<long>(i);
+  }
+  for (record* r : all) cache.put(r);
+  EXPECT_EQ(cache.take(), all.back()) << "what it keeps is taken warmest first";
+  cache.put(all.back());
+  std::size_t forwards = 0;
+  std::size_t backwards = 0;
+  long last = -2;
+  std::vector<record*> taken;
+  while (taken.size() < all.size()) {
+    taken.push_back(cache.take());
+    const auto found = place.find(taken.back());
+    const long now = found == place.end() ? -2 : found->second;  // others were in the pool before
+    forwards += now == last + 1 ? 1 : 0;
+    backwards += now == last - 1 ? 1 : 0;
+    last = now;
+  }
+  EXPECT_GT(forwards, record_cache::capacity / 2) << "what it gave away";
+  EXPECT_LT(backwards, record_cache::capacity) << "what it kept";
+  for (record* r : taken) cache.put(r);
 }
 
 }  // namespace

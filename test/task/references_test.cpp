@@ -25,7 +25,7 @@ std::uint32_t count(const record* r) { return r->references.load(); }
 record* self() { return weft::waits::current_task(); }
 
 // req: BZ-7
-TEST(References, SchedulerHandleAndRefEachHoldOne) {
+TEST(References, scheduler_handle_and_ref_each_hold_one) {
   support::watchdog guard(60s, "references");
   support::watched_runtime rt(1);
   support::latch may_end;
@@ -45,6 +45,14 @@ TEST(References, SchedulerHandleAndRefEachHoldOne) {
     EXPECT_EQ(count(r), 4u);
   }
   EXPECT_EQ(count(r), 2u);
+  {
+    auto end = ~h;
+    auto copy = end;
+    EXPECT_EQ(count(r), 4u) << "each arm of a select as well";
+    auto joins = h.on_join([] {});
+    EXPECT_EQ(weft::select(copy, joins, weft::otherwise).index(), 2u);
+  }
+  EXPECT_EQ(count(r), 2u);
   may_end.count_down();
   h.wait();
   support::until([&] { return count(r) == 1; });  // the finisher drops the scheduler's last
@@ -55,7 +63,7 @@ TEST(References, SchedulerHandleAndRefEachHoldOne) {
 }
 
 // req: BZ-7
-TEST(References, ARecordIsNotRecycledWhileARefToItLives) {
+TEST(References, a_record_is_not_recycled_while_a_ref_to_it_lives) {
   support::watchdog guard(60s, "a held record");
   support::watched_runtime rt(1);
   rt->run([] {
@@ -75,7 +83,7 @@ TEST(References, ARecordIsNotRecycledWhileARefToItLives) {
 }
 
 // req: BZ-7 LS-M1
-TEST(References, TheLastOneToGoFreesTheRecordForTheNextTask) {
+TEST(References, the_last_one_to_go_frees_the_record_for_the_next_task) {
   if (weft::sched::force_migration) GTEST_SKIP() << "tasks end on other workers, with other caches, in this build";
   support::watchdog guard(60s, "a recycled record");
   support::watched_runtime rt(1);
@@ -92,7 +100,7 @@ TEST(References, TheLastOneToGoFreesTheRecordForTheNextTask) {
 }
 
 // req: BZ-7
-TEST(References, AreDroppedFromManyThreadsAndTheRecordIsFreedOnce) {
+TEST(References, are_dropped_from_many_threads_and_the_record_is_freed_once) {
   support::watchdog guard(60s, "references dropped by many");
   support::at_worker_counts([](std::size_t workers) {
     support::watched_runtime rt(workers);
@@ -137,7 +145,7 @@ struct probe {
 };
 
 // req: LS-M1
-TEST(Closure, IsDestroyedWhenTheTaskEndsThoughItsHandleLivesOn) {
+TEST(Closure, is_destroyed_when_the_task_ends_though_its_handle_lives_on) {
   support::watchdog guard(60s, "closures");
   support::watched_runtime rt(2);
   weft::base::atomic<int> alive{0};
@@ -154,7 +162,7 @@ TEST(Closure, IsDestroyedWhenTheTaskEndsThoughItsHandleLivesOn) {
 }
 
 // req: LS-M1
-TEST(Closure, OfACancelledTaskIsDestroyedToo) {
+TEST(Closure, of_a_cancelled_task_is_destroyed_too) {
   support::watchdog guard(60s, "the closure of a cancelled task");
   support::watched_runtime rt(2);
   weft::base::atomic<int> alive{0};
@@ -169,7 +177,7 @@ TEST(Closure, OfACancelledTaskIsDestroyedToo) {
 }
 
 // req: LS-M1 KC-5
-TEST(Records, AreRecycledSoThatASpawningLoopDoesNotGrow) {
+TEST(Records, are_recycled_so_that_a_spawning_loop_does_not_grow) {
   support::watchdog guard(100s, "a spawning loop");
   support::at_worker_counts([](std::size_t workers) {
     support::watched_runtime rt(workers);
@@ -191,7 +199,7 @@ TEST(Records, AreRecycledSoThatASpawningLoopDoesNotGrow) {
 }
 
 // req: LS-M1
-TEST(Records, GoBackToTheSystemWhenTheRuntimeGoesNoAsanNoTsan) {
+TEST(Records, go_back_to_the_system_when_the_runtime_goes_NoAsan_NoTsan) {
   support::watchdog guard(100s, "runtimes with many records");
   const auto cycle = [] {
     support::watched_runtime rt(2);

@@ -42,7 +42,7 @@ constexpr phase all_phases[] = {phase::init,   phase::active, phase::parking,
                                 phase::parked, phase::done,   phase::cancelled};
 
 // req: LS-S
-TEST(State, GoesThroughEveryPhaseOfALife) {
+TEST(State, goes_through_every_phase_of_a_life) {
   state_word w;
   w.reset_for_spawn(true);
   EXPECT_EQ(phase_of(w), phase::init);
@@ -61,7 +61,7 @@ TEST(State, GoesThroughEveryPhaseOfALife) {
 }
 
 // req: LS-S
-TEST(State, EndsInCancelledWhenTheTaskWasCancelled) {
+TEST(State, ends_in_cancelled_when_the_task_was_cancelled) {
   prepared p(phase::active);
   (void)p.word.finish(phase::cancelled);
   EXPECT_EQ(phase_of(p.word), phase::cancelled);
@@ -69,7 +69,7 @@ TEST(State, EndsInCancelledWhenTheTaskWasCancelled) {
 }
 
 // req: LS-S LS-P2
-TEST(State, AWakerThatMeetsParkingLeavesWordAndNothingElse) {
+TEST(State, a_waker_that_meets_parking_leaves_word_and_nothing_else) {
   prepared p(phase::parking);
   const std::uint64_t before = p.word.peek();
   EXPECT_EQ(p.word.wake(p.ticket), wake_result::left_pending);
@@ -77,7 +77,7 @@ TEST(State, AWakerThatMeetsParkingLeavesWordAndNothingElse) {
 }
 
 // req: LS-S LS-P1
-TEST(State, TheCommittingStackMakesTheClaimForAWakeThatCameWhileParking) {
+TEST(State, the_committing_stack_makes_the_claim_for_a_wake_that_came_while_parking) {
   prepared p(phase::parking);
   EXPECT_EQ(p.word.wake(p.ticket), wake_result::left_pending);
   EXPECT_FALSE(p.word.commit_park()) << "the caller enqueues";
@@ -87,7 +87,7 @@ TEST(State, TheCommittingStackMakesTheClaimForAWakeThatCameWhileParking) {
 }
 
 // req: LS-S LS-P1
-TEST(State, AnAbandonedParkIsRunningAgainAndItsWakeIsStale) {
+TEST(State, an_abandoned_park_is_running_again_and_its_wake_is_stale) {
   prepared p(phase::parking);
   EXPECT_EQ(p.word.wake(p.ticket), wake_result::left_pending);
   p.word.abort_park();
@@ -97,7 +97,7 @@ TEST(State, AnAbandonedParkIsRunningAgainAndItsWakeIsStale) {
 }
 
 // req: LS-T1
-TEST(State, EveryWaitHasAFreshTicketAndRecyclingKeepsIt) {
+TEST(State, every_wait_has_a_fresh_ticket_and_recycling_keeps_it) {
   prepared p(phase::parked);
   const auto first = p.ticket;
   EXPECT_EQ(p.word.wake(first), wake_result::claimed);
@@ -116,7 +116,7 @@ TEST(State, EveryWaitHasAFreshTicketAndRecyclingKeepsIt) {
 }
 
 // req: LS-S LS-T1
-TEST(State, AWakeClaimsOnlyParked) {
+TEST(State, a_wake_claims_only_parked) {
   for (const phase p : all_phases) {
     prepared t(p);
     const std::uint64_t before = t.word.peek();
@@ -133,7 +133,7 @@ TEST(State, AWakeClaimsOnlyParked) {
 }
 
 // req: LS-S LS-P3
-TEST(State, ACancelClaimsAnInterruptibleWaitAndOnlyMarksAnother) {
+TEST(State, a_cancel_claims_an_interruptible_wait_and_only_marks_another) {
   for (const phase p : {phase::parking, phase::parked}) {
     prepared deaf(p);
     EXPECT_EQ(deaf.word.request_cancel(), wake_result::left_pending);
@@ -153,7 +153,7 @@ TEST(State, ACancelClaimsAnInterruptibleWaitAndOnlyMarksAnother) {
 }
 
 // req: LS-S CC-5
-TEST(State, APermitWakesOnlyTheWaitThatTakesPermits) {
+TEST(State, a_permit_wakes_only_the_wait_that_takes_permits) {
   prepared other(phase::parked);
   EXPECT_EQ(other.word.grant_permit(), wake_result::left_pending);
   EXPECT_EQ(phase_of(other.word), phase::parked);
@@ -164,7 +164,7 @@ TEST(State, APermitWakesOnlyTheWaitThatTakesPermits) {
 }
 
 // req: LS-S
-TEST(State, NothingChangesAfterTheEnd) {
+TEST(State, nothing_changes_after_the_end) {
   for (const phase p : {phase::done, phase::cancelled}) {
     prepared t(p);
     const std::uint64_t before = t.word.peek();
@@ -177,7 +177,7 @@ TEST(State, NothingChangesAfterTheEnd) {
 }
 
 // req: LS-S CC-5
-TEST(State, BeginParkSeesACancelAndAPermitThatCameBefore) {
+TEST(State, begin_park_sees_a_cancel_and_a_permit_that_came_before) {
   prepared p(phase::active);
   (void)p.word.request_cancel();
   (void)p.word.grant_permit();
@@ -187,7 +187,7 @@ TEST(State, BeginParkSeesACancelAndAPermitThatCameBefore) {
 }
 
 // req: BZ-8
-TEST(State, AResultHasOneKeeper) {
+TEST(State, a_result_has_one_keeper) {
   prepared kept(phase::active);
   EXPECT_TRUE(kept.word.finish(phase::done).finished);
   EXPECT_TRUE(kept.word.drop_result()) << "ended before: the holder disposes of it";
@@ -200,7 +200,7 @@ TEST(State, AResultHasOneKeeper) {
 }
 
 // req: LS-F4
-TEST(State, OfManyWakersExactlyOneClaims) {
+TEST(State, of_many_wakers_exactly_one_claims) {
   constexpr int rounds = 1000;
   constexpr int wakers = 3;
   state_word w;
@@ -263,7 +263,7 @@ class IllegalTransitionDeathTest : public testing::TestWithParam<operation> {
 };
 
 // req: LS-S
-TEST_P(IllegalTransitionDeathTest, AbortsWithBothStateNamesFromEveryOtherState) {
+TEST_P(IllegalTransitionDeathTest, aborts_with_both_state_names_from_every_other_state) {
   for (const phase from : all_phases) {
     if (from == GetParam().from) continue;
     prepared p(from);
@@ -277,7 +277,7 @@ INSTANTIATE_TEST_SUITE_P(To, IllegalTransitionDeathTest, testing::ValuesIn(opera
                          [](const auto& i) { return std::string(i.param.to); });
 
 // req: LS-S
-TEST(MustNotDeathTest, TheParkerItselfMakesAParkedTaskRunnable) {
+TEST(MustNotDeathTest, the_parker_itself_makes_a_parked_task_runnable) {
   if (!weft::base::checked_build) GTEST_SKIP() << "the matrix is checked in checked builds";
   prepared p(phase::parked);
   EXPECT_DEATH(p.word.spawned(), "illegal task transition PARKED -> RUNNABLE");

@@ -11,26 +11,14 @@
 #include "base/clock.hpp"
 #include "sched/scheduler.hpp"
 #include "support/held_monitor.hpp"
-#include "support/process.hpp"
-#include "support/until.hpp"
-#include "support/watchdog.hpp"
-#include "support/worker_counts.hpp"
+#include "support/usual.hpp"
 #include "wait/fiber_wait.hpp"
 
 namespace {
 
-using namespace std::chrono_literals;
+using namespace support::usual;
 using clock = std::chrono::steady_clock;
-using support::at_worker_counts;
-using support::scaled;
-using support::until;
-using support::watched_runtime;
-namespace base = weft::base;
 namespace sched = weft::sched;
-
-bool is_parked(const weft::task::record* t) {
-  return t != nullptr && weft::task::state_word::phase_of(t->word.load()) == weft::task::phase::parked;
-}
 
 // req: BZ-11
 TEST(Sleep, no_sleep_ends_early) {
@@ -180,11 +168,12 @@ TEST(Sleep, cancelled_sleeps_leave_no_timer_behind) {
     std::size_t fired = 0;
     std::size_t pending = 0;
     rt->run([&] {
-      sched::worker& here = *sched::this_worker();
+      sched::fired_timers due;
       for (sched::worker* w : rt.core().workers()) {
-        fired += w->timers().fire(base::now() + 86'400'000'000'000, here, SIZE_MAX);
+        fired += w->timers().fire(base::now() + 86'400'000'000'000, SIZE_MAX, due);
         pending += w->timers().next_deadline() != base::never_ns ? 1 : 0;
       }
+      sched::this_worker()->accept_woken_batch(std::move(due.tasks));
     });
     EXPECT_EQ(fired, 0u);
     EXPECT_EQ(pending, 0u);
@@ -244,9 +233,10 @@ TEST(Sleep, a_stuck_worker_delays_no_timer_of_its_own) {
   }
 }
 
-// Who fires a timer goes to work for it and may be stuck from then on: somebody else must keep the next deadline.
-// req: BZ-11
+// A worker that fires a timer runs tasks afterwards and may be stuck from then on. Another one must keep the next
+// deadline.
 TEST(Sleep, timers_fire_one_after_the_other_though_each_task_they_wake_keeps_its_worker) {
+  if (weft::sched::force_migration) GTEST_SKIP() << "each task must resume on a worker that is kept until it has";
   support::watchdog guard(100s);
   for (const std::size_t workers : {2, 4, 8})
     for (std::size_t round = 0; round < scaled(20); ++round) {
@@ -296,9 +286,8 @@ TEST(Sleep, many_timers_of_a_stuck_worker_fire_while_the_others_work_and_sleep_i
   EXPECT_EQ(woken.load(), n);
 }
 
-// Whoever watches keeps a deadline that is hours away; whoever goes to sleep with a nearer one takes over. Otherwise the nearer one is
-// never seen to: nobody is awake, and the monitor does not look.
-// req: BZ-11
+// The watcher keeps a deadline that is hours away. A worker that goes to sleep with a nearer one takes over. Otherwise
+// nobody would see to the nearer one: nobody is awake, and the monitor does not look.
 TEST(SleepNoTsan, one_that_ends_soon_ends_beside_one_that_lasts_for_hours) {
   support::watchdog guard(100s);
   for (std::size_t round = 0; round < 20; ++round) {

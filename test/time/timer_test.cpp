@@ -14,20 +14,17 @@ using namespace chan_test;
 using clock = std::chrono::steady_clock;
 namespace sched = weft::sched;
 
-bool is_parked(const weft::task::record* t) {
-  return t != nullptr && weft::task::state_word::phase_of(t->word.load()) == weft::task::phase::parked;
-}
-
 // How many timers would fire in the next day, on all workers, and how many wheels expect one.
 std::pair<std::size_t, std::size_t> left_behind(watched_runtime& rt) {
   std::size_t fired = 0;
   std::size_t pending = 0;
   rt->run([&] {
-    sched::worker& here = *sched::this_worker();
+    sched::fired_timers due;
     for (sched::worker* w : rt.core().workers()) {
-      fired += w->timers().fire(base::now() + 86'400'000'000'000, here, SIZE_MAX);
+      fired += w->timers().fire(base::now() + 86'400'000'000'000, SIZE_MAX, due);
       pending += w->timers().next_deadline() != base::never_ns ? 1 : 0;
     }
+    sched::this_worker()->accept_woken_batch(std::move(due.tasks));
   });
   return {fired, pending};
 }

@@ -12,7 +12,8 @@ namespace {
 using namespace chan_test;
 using weft::alt;
 
-// `other` is always ready, made so by again() after it has won, and so is a buffered channel: each wins half of the rounds.
+// `other` is always ready, because again() makes it ready after each win, and so is a buffered channel. Each wins half
+// of the rounds.
 template <class Other>
 void expect_half(Other&& other, const std::function<void()>& again = [] {}) {
   auto [out, in] = weft::make_channel<int>(1);
@@ -159,8 +160,9 @@ TEST(FairSelect, an_arm_that_can_only_be_seen_with_its_lock_has_its_share) {
 
 // ---- equal chances, whichever arms are ready -------------------------------------------------------------------------
 
-// Bit i of `ready`: channel i has a value, now and again after each select of it. Each of these wins as often as any other: the
-// count of wins is binomial, and seven times its standard deviation is exceeded once in 10^11 times.
+// If bit i of `ready` is set, channel i has a value, and gets another one after each select of it. Each of these
+// channels wins as often as any other: the number of wins is binomial, and exceeds seven standard deviations once in
+// 10^11 times.
 template <std::size_t Arms, class Select>
 void expect_equal_shares(unsigned ready, Select select) {
   SCOPED_TRACE(testing::Message() << Arms << " arms, ready: " << ready);

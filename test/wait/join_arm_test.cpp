@@ -8,33 +8,11 @@
 
 #include <weft/weft.hpp>
 
-#include "support/parked.hpp"
-#include "support/process.hpp"
-#include "support/until.hpp"
-#include "support/watchdog.hpp"
-#include "support/worker_counts.hpp"
+#include "support/usual.hpp"
 
 namespace {
 
-using namespace std::chrono_literals;
-using support::at_worker_counts;
-using support::scaled;
-using support::until;
-using support::wait_for_ever;
-using support::watched_runtime;
-namespace base = weft::base;
-
-struct failure : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
-
-void at_worker_counts_in_a_task(auto test) {
-  support::watchdog guard(110s);
-  at_worker_counts([&](std::size_t workers) {
-    watched_runtime rt(workers);
-    rt->run(test);
-  });
-}
+using namespace support::usual;
 
 // req: BZ-8 CC-6 LS-W1
 TEST(JoinArm, the_end_of_a_task_wins_a_select_and_leaves_the_result) {

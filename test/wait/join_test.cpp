@@ -9,27 +9,15 @@
 #include <weft/weft.hpp>
 
 #include "sched/scheduler.hpp"
-#include "support/process.hpp"
-#include "support/until.hpp"
-#include "support/watchdog.hpp"
-#include "support/worker_counts.hpp"
+#include "support/usual.hpp"
 #include "wait/fiber_wait.hpp"
 
 namespace {
 
-using namespace std::chrono_literals;
-using support::at_worker_counts;
-using support::scaled;
-using support::until;
-using support::watched_runtime;
+using namespace support::usual;
 using weft::task::phase;
 using weft::task::state_word;
-namespace base = weft::base;
 namespace waits = weft::waits;
-
-bool is_parked(const weft::task::record* t) {
-  return t != nullptr && state_word::phase_of(t->word.load()) == phase::parked;
-}
 
 // req: CC-6
 TEST(Join, a_task_joins_a_task_before_and_after_its_end) {

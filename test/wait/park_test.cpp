@@ -7,23 +7,15 @@
 #include <weft/weft.hpp>
 
 #include "sched/scheduler.hpp"
-#include "support/process.hpp"
-#include "support/until.hpp"
-#include "support/watchdog.hpp"
-#include "support/worker_counts.hpp"
+#include "support/usual.hpp"
 #include "wait/semaphore.hpp"
 
 namespace {
 
-using namespace std::chrono_literals;
-using support::at_worker_counts;
-using support::scaled;
-using support::until;
-using support::watched_runtime;
+using namespace support::usual;
 using weft::task::phase;
 using weft::task::state_word;
 using weft_test::semaphore;
-namespace base = weft::base;
 namespace task = weft::task;
 namespace waits = weft::waits;
 
@@ -178,17 +170,19 @@ class witness final : public waits::waitable {
     note("unpublish");
     node_ = nullptr;
   }
-  void lock() noexcept override {
+  void lock() noexcept {
     lock_.acquire();
     note("lock");
   }
-  void unlock() noexcept override {
+  void unlock() noexcept {
     note("unlock");
     lock_.release();
   }
   [[nodiscard]] base::lock* own_lock() noexcept override { return nullptr; }  // of no select
-  [[nodiscard]] const char* reason() const noexcept override { return "witness"; }
-  [[nodiscard]] const void* object() const noexcept override { return this; }
+  [[nodiscard]] waits::subject what() const noexcept override {
+    static constexpr waits::wait_kind kind{"witness"};
+    return {&kind, this};
+  }
 
   // The entry stays where it is, so that everybody who comes later finds it too. True: this one won the claim.
   bool complete() {
@@ -207,7 +201,7 @@ class witness final : public waits::waitable {
  private:
   void note(const char* call) {
     const auto* here = static_cast<const std::byte*>(__builtin_frame_address(0));
-    const weft::context::stack* s = waiter_.stack;
+    const weft::context::stack* s = weft::task::as_fiber(waiter_).stack;
     sights_.push_back(
         {call, state_word::phase_of(waiter_.word.load()), s != nullptr && here >= s->base && here < s->base + s->size});
   }
@@ -218,8 +212,8 @@ class witness final : public waits::waitable {
   std::vector<sight> sights_;
 };
 
-// The lock of the object, held across the switch, is let go by another stack when the task is PARKED: from the commit until the
-// resume the task's own stack executes nothing.
+// The lock of the object is held across the switch, and another stack releases it when the task is PARKED. From the
+// commit until the resume the task's own stack executes nothing.
 // req: LS-F5 LS-P1 CSP-7
 TEST(Park, after_the_commit_the_next_stack_goes_on_and_the_parked_one_stands_still) {
   support::watchdog guard(60s);
@@ -268,17 +262,19 @@ class stepper final : public waits::waitable {
     return true;
   }
   void unpublish(waits::node&) noexcept override { node_ = nullptr; }
-  void lock() noexcept override {
+  void lock() noexcept {
     lock_.acquire();
     at(moment::before_parking, phase::active);
   }
-  void unlock() noexcept override {
+  void unlock() noexcept {
     if (node_ != nullptr) at(moment::committed, phase::parked);
     lock_.release();
   }
   [[nodiscard]] base::lock* own_lock() noexcept override { return nullptr; }  // of no select
-  [[nodiscard]] const char* reason() const noexcept override { return "stepper"; }
-  [[nodiscard]] const void* object() const noexcept override { return this; }
+  [[nodiscard]] waits::subject what() const noexcept override {
+    static constexpr waits::wait_kind kind{"stepper"};
+    return {&kind, this};
+  }
   [[nodiscard]] bool acted() const { return acted_; }
 
  private:
@@ -379,11 +375,13 @@ TEST(Park, a_wait_that_publish_turns_down_goes_on_without_a_switch) {
       bool try_complete() noexcept override { return false; }
       bool publish(waits::node&) noexcept override { return false; }
       void unpublish(waits::node&) noexcept override { ADD_FAILURE() << "nothing was published"; }
-      void lock() noexcept override { ++locked; }
-      void unlock() noexcept override { --locked; }
+      void lock() noexcept { ++locked; }
+      void unlock() noexcept { --locked; }
       [[nodiscard]] base::lock* own_lock() noexcept override { return nullptr; }  // of no select
-      [[nodiscard]] const char* reason() const noexcept override { return "over"; }
-      [[nodiscard]] const void* object() const noexcept override { return this; }
+      [[nodiscard]] waits::subject what() const noexcept override {
+        static constexpr waits::wait_kind kind{"over"};
+        return {&kind, this};
+      }
       int locked = 0;
     } w;
     waits::node n;
@@ -489,8 +487,8 @@ TEST(Park, what_a_dump_shows_of_a_parked_task_is_why_where_and_on_what) {
   rt.core().records().walk([&](task::record& t) {
     if (state_word::phase_of(t.word.load()) != phase::parked) return;
     ++seen;
-    EXPECT_STREQ(t.waits_for.load(), "semaphore");
-    EXPECT_EQ(t.waits_on.load(), &s);
+    EXPECT_STREQ(t.waits_for.load()->name, "semaphore");
+    EXPECT_EQ(t.waits_on().load(), &s);
     EXPECT_NE(std::string_view(t.waits_at.load().file_name()).find("park_test.cpp"), std::string_view::npos);
     EXPECT_EQ(t.waits_at.load().line(), line);
   });

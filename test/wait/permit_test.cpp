@@ -7,27 +7,15 @@
 #include <weft/weft.hpp>
 
 #include "sched/scheduler.hpp"
-#include "support/process.hpp"
-#include "support/until.hpp"
-#include "support/watchdog.hpp"
-#include "support/worker_counts.hpp"
+#include "support/usual.hpp"
 #include "wait/fiber_wait.hpp"
 
 namespace {
 
-using namespace std::chrono_literals;
-using support::at_worker_counts;
-using support::scaled;
-using support::until;
-using support::watched_runtime;
+using namespace support::usual;
 using weft::task::phase;
 using weft::task::state_word;
-namespace base = weft::base;
 namespace waits = weft::waits;
-
-bool is_parked(const weft::task::record* t) {
-  return t != nullptr && state_word::phase_of(t->word.load()) == phase::parked;
-}
 
 // req: CC-5
 TEST(Permit, an_unpark_before_park_if_makes_it_return_at_once) {

@@ -7,8 +7,8 @@ namespace {
 
 using namespace chan_test;
 
-// On one worker two senders, woken together, and a receiver that is parked already. `receive` says whether it got the first one's
-// value. True: by then the other waits with its own.
+// On one worker: two senders that are woken together, and a receiver that is already parked. `receive` says whether it
+// got the value of the first. It returns true if the other one waits with its value by then.
 template <class Receive>
 bool second_sender_had_its_turn(Receive receive) {
   watched_runtime rt(weft::runtime_options{.workers = 1, .stealing = false, .elastic = false});

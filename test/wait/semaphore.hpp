@@ -63,11 +63,11 @@ class semaphore final : public waits::waitable {
     return true;
   }
   void unpublish(waits::node& n) noexcept override { waits::unlink(waiters_, n); }
-  void lock() noexcept override { lock_.acquire(); }
-  void unlock() noexcept override { lock_.release(); }
   [[nodiscard]] base::lock* own_lock() noexcept override { return &lock_; }
-  [[nodiscard]] const char* reason() const noexcept override { return "semaphore"; }
-  [[nodiscard]] const void* object() const noexcept override { return this; }
+  [[nodiscard]] waits::subject what() const noexcept override {
+    static constexpr waits::wait_kind kind{"semaphore"};
+    return {&kind, this};
+  }
 
  private:
   base::lock lock_;

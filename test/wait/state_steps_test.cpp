@@ -253,10 +253,10 @@ TEST(StateSteps, claim_writes_the_reason_only_when_it_wins) {
   waits::node old = n;
   --old.ticket;
   ASSERT_TRUE(who.word.commit_park());
-  EXPECT_FALSE(waits::claim(old, task::wake_reason::closed));
-  EXPECT_TRUE(waits::claim(n, task::wake_reason::timeout));
+  EXPECT_FALSE(waits::claim(old, task::wake_reason::data));
+  EXPECT_TRUE(waits::claim(n, task::wake_reason::cancelled));
   EXPECT_FALSE(waits::claim(n, task::wake_reason::data));
-  EXPECT_EQ(who.wake_value.get(), static_cast<std::uint64_t>(task::wake_reason::timeout));
+  EXPECT_EQ(who.wake_value.get(), task::wake_value(task::wake_reason::cancelled, 0));
 }
 
 // Two threads at once on one word, again and again: everybody does one thing to it per round.

@@ -9,22 +9,11 @@
 #include <weft/weft.hpp>
 
 #include "sched/scheduler.hpp"
-#include "support/parked.hpp"
-#include "support/process.hpp"
-#include "support/until.hpp"
-#include "support/watchdog.hpp"
-#include "support/worker_counts.hpp"
+#include "support/usual.hpp"
 
 namespace {
 
-using namespace std::chrono_literals;
-using support::at_worker_counts;
-using support::parked_tasks;
-using support::scaled;
-using support::until;
-using support::wait_for_ever;
-using support::watched_runtime;
-namespace base = weft::base;
+using namespace support::usual;
 
 // ---- out: stop_on_cancel ---------------------------------------------------------------------------------------------
 
@@ -123,31 +112,27 @@ TEST(StopOnCancel, several_of_one_task_are_all_stopped_and_those_of_others_are_n
 
 // req: W-3
 TEST(StopOnCancel, cancelling_a_scope_stops_the_tokens_of_body_and_children_running_or_parked) {
-  support::watchdog guard(60s);
-  at_worker_counts([](std::size_t workers) {
-    watched_runtime rt(workers);
-    rt->run([] {
-      for (std::size_t round = 0; round < scaled(500); ++round) {
-        std::vector<std::stop_token> tokens(6);
-        support::latch ready(5);
-        EXPECT_THROW(weft::with_scope([&](weft::scope& s) {
-                       for (std::size_t i = 0; i < 5; ++i)
-                         s.spawn([&, i] {
-                           const weft::stop_on_cancel bridge;
-                           tokens[i] = bridge.token();
-                           ready.count_down();
-                           wait_for_ever();
-                         });
-                       const weft::stop_on_cancel bridge;
-                       tokens[5] = bridge.token();
-                       ready.wait();
-                       s.spawn([&s] { s.cancel(); });
-                       wait_for_ever();
-                     }),
-                     weft::scope_cancelled);
-        for (const std::stop_token& t : tokens) ASSERT_TRUE(t.stop_requested());
-      }
-    });
+  at_worker_counts_in_a_task([] {
+    for (std::size_t round = 0; round < scaled(500); ++round) {
+      std::vector<std::stop_token> tokens(6);
+      support::latch ready(5);
+      EXPECT_THROW(weft::with_scope([&](weft::scope& s) {
+                     for (std::size_t i = 0; i < 5; ++i)
+                       s.spawn([&, i] {
+                         const weft::stop_on_cancel bridge;
+                         tokens[i] = bridge.token();
+                         ready.count_down();
+                         wait_for_ever();
+                       });
+                     const weft::stop_on_cancel bridge;
+                     tokens[5] = bridge.token();
+                     ready.wait();
+                     s.spawn([&s] { s.cancel(); });
+                     wait_for_ever();
+                   }),
+                   weft::scope_cancelled);
+      for (const std::stop_token& t : tokens) ASSERT_TRUE(t.stop_requested());
+    }
   });
 }
 
@@ -187,32 +172,28 @@ TEST(StopOnCancel, the_callbacks_of_a_parked_task_run_before_it_goes_on) {
 
 // req: W-3
 TEST(StopOnCancel, cancelling_an_inner_scope_does_not_stop_a_token_around_it) {
-  support::watchdog guard(60s);
-  at_worker_counts([](std::size_t workers) {
-    watched_runtime rt(workers);
-    rt->run([] {
-      const weft::stop_on_cancel outermost;
-      EXPECT_FALSE(weft::with_timeout(1ms, [] { wait_for_ever(); }));
-      EXPECT_FALSE(outermost.token().stop_requested());
-      bool between_stopped = true;
-      EXPECT_THROW(weft::with_scope([&](weft::scope& outer) {
-                     const weft::stop_on_cancel between;
-                     EXPECT_THROW(weft::with_scope([](weft::scope& inner) {
-                                    const weft::stop_on_cancel inside;
-                                    inner.spawn([&inner] { inner.cancel(); });
-                                    until([&] { return inside.token().stop_requested(); });
-                                    weft::this_task::check();
-                                  }),
-                                  weft::scope_cancelled);
-                     between_stopped = between.token().stop_requested();
-                     outer.cancel();
-                     EXPECT_TRUE(between.token().stop_requested());
-                     weft::this_task::check();
-                   }),
-                   weft::scope_cancelled);
-      EXPECT_FALSE(between_stopped);
-      EXPECT_FALSE(outermost.token().stop_requested());
-    });
+  at_worker_counts_in_a_task([] {
+    const weft::stop_on_cancel outermost;
+    EXPECT_FALSE(weft::with_timeout(1ms, [] { wait_for_ever(); }));
+    EXPECT_FALSE(outermost.token().stop_requested());
+    bool between_stopped = true;
+    EXPECT_THROW(weft::with_scope([&](weft::scope& outer) {
+                   const weft::stop_on_cancel between;
+                   EXPECT_THROW(weft::with_scope([](weft::scope& inner) {
+                                  const weft::stop_on_cancel inside;
+                                  inner.spawn([&inner] { inner.cancel(); });
+                                  until([&] { return inside.token().stop_requested(); });
+                                  weft::this_task::check();
+                                }),
+                                weft::scope_cancelled);
+                   between_stopped = between.token().stop_requested();
+                   outer.cancel();
+                   EXPECT_TRUE(between.token().stop_requested());
+                   weft::this_task::check();
+                 }),
+                 weft::scope_cancelled);
+    EXPECT_FALSE(between_stopped);
+    EXPECT_FALSE(outermost.token().stop_requested());
   });
 }
 
@@ -279,6 +260,44 @@ TEST(StopOnCancel, a_callback_may_cancel_other_tasks) {
   });
 }
 
+// Callbacks run without the lock under which the bridges of a task are found: this one takes it again.
+// req: W-3
+TEST(StopOnCancel, a_callback_may_make_a_bridge_of_its_own) {
+  support::watchdog guard(60s);
+  watched_runtime rt(1);
+  bool stopped = false;
+  rt->spawn([&] {
+      const weft::stop_on_cancel bridge;
+      const std::stop_callback callback(bridge.token(), [&] {
+        const weft::stop_on_cancel another;
+        stopped = another.token().stop_requested();
+      });
+      weft::this_task::ref().cancel();
+    }).join();
+  EXPECT_TRUE(stopped);
+}
+
+// Likewise without the lock of the scope.
+// req: W-3
+TEST(StopOnCancel, a_callback_may_use_the_scope_that_is_being_cancelled) {
+  support::watchdog guard(60s);
+  watched_runtime rt(1);
+  int called = 0;
+  rt->run([&] {
+    const auto body = [&](weft::scope& s) {
+      const weft::stop_on_cancel bridge;
+      const std::stop_callback callback(bridge.token(), [&] {
+        s.cancel();
+        ++called;
+      });
+      s.cancel();
+      weft::this_task::check();
+    };
+    EXPECT_THROW(weft::with_scope(body), weft::scope_cancelled);
+  });
+  EXPECT_EQ(called, 1);
+}
+
 // ---- in: scope_options::stop -----------------------------------------------------------------------------------------
 
 // req: W-3
@@ -336,31 +355,27 @@ TEST(ScopeStop, one_that_was_stopped_before_cancels_the_scope_from_the_start) {
 
 // req: W-3
 TEST(ScopeStop, from_a_token_to_a_token_through_nested_scopes) {
-  support::watchdog guard(60s);
-  at_worker_counts([](std::size_t workers) {
-    watched_runtime rt(workers);
-    rt->run([] {
-      std::stop_source source;
-      base::atomic<bool> ready{false}, stopped{false};
-      EXPECT_THROW(weft::with_scope({.stop = source.get_token()},
-                                    [&](weft::scope& s) {
-                                      s.spawn([&] {
-                                        weft::with_scope([&](weft::scope& inner) {
-                                          inner.spawn([&] {
-                                            const weft::stop_on_cancel bridge;
-                                            const std::stop_callback callback(bridge.token(), [&] { stopped = true; });
-                                            ready = true;
-                                            wait_for_ever();
-                                          });
+  at_worker_counts_in_a_task([] {
+    std::stop_source source;
+    base::atomic<bool> ready{false}, stopped{false};
+    EXPECT_THROW(weft::with_scope({.stop = source.get_token()},
+                                  [&](weft::scope& s) {
+                                    s.spawn([&] {
+                                      weft::with_scope([&](weft::scope& inner) {
+                                        inner.spawn([&] {
+                                          const weft::stop_on_cancel bridge;
+                                          const std::stop_callback callback(bridge.token(), [&] { stopped = true; });
+                                          ready = true;
+                                          wait_for_ever();
                                         });
                                       });
-                                      until([&] { return ready.load(); });
-                                      source.request_stop();
-                                      weft::yield();
-                                    }),
-                   weft::scope_cancelled);
-      EXPECT_TRUE(stopped.load());
-    });
+                                    });
+                                    until([&] { return ready.load(); });
+                                    source.request_stop();
+                                    weft::yield();
+                                  }),
+                 weft::scope_cancelled);
+    EXPECT_TRUE(stopped.load());
   });
 }
 

@@ -6,6 +6,7 @@
 #include "base/check.hpp"
 #include "base/lock.hpp"
 #include "base/static_init.hpp"
+#include "support/death_test.hpp"
 #include "wait/semaphore.hpp"
 
 namespace {
@@ -13,10 +14,10 @@ namespace {
 using namespace std::chrono_literals;
 namespace base = weft::base;
 
-class SuspensionDeathTest : public testing::Test {
+class SuspensionDeathTest : public support::threadsafe_death_test {
  protected:
   void SetUp() override {
-    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    threadsafe_death_test::SetUp();
     if (!base::checked_build) GTEST_SKIP() << "only checked builds look";
   }
 };

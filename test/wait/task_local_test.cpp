@@ -12,19 +12,12 @@
 #include <weft/weft.hpp>
 
 #include "sched/worker.hpp"
-#include "support/process.hpp"
-#include "support/until.hpp"
-#include "support/watchdog.hpp"
-#include "support/worker_counts.hpp"
+#include "support/death_test.hpp"
+#include "support/usual.hpp"
 
 namespace {
 
-using namespace std::chrono_literals;
-using support::at_worker_counts;
-using support::scaled;
-using support::until;
-using support::watched_runtime;
-namespace base = weft::base;
+using namespace support::usual;
 
 const weft::task_local<std::string> user("nobody");
 const weft::task_local<int> depth;
@@ -97,25 +90,21 @@ TEST(TaskLocal, is_inherited_by_children_and_grandchildren_as_it_was_when_they_w
 
 // req: W-1
 TEST(TaskLocal, a_child_keeps_the_value_after_the_block_has_ended) {
-  support::watchdog guard(60s);
-  at_worker_counts([](std::size_t workers) {
-    watched_runtime rt(workers);
-    rt->run([] {
-      base::atomic<bool> go{false};
-      weft::join_handle<std::string> child;
-      user.with(std::string(200, 'a'), [&] {
-        depth.with(3, [&] {
-          child = weft::spawn([&] {
-            while (!go.load()) weft::yield();
-            EXPECT_EQ(*depth, 3);
-            return *user;
-          });
+  at_worker_counts_in_a_task([] {
+    base::atomic<bool> go{false};
+    weft::join_handle<std::string> child;
+    user.with(std::string(200, 'a'), [&] {
+      depth.with(3, [&] {
+        child = weft::spawn([&] {
+          while (!go.load()) weft::yield();
+          EXPECT_EQ(*depth, 3);
+          return *user;
         });
       });
-      EXPECT_EQ(*user, "nobody");
-      go = true;
-      EXPECT_EQ(child.join(), std::string(200, 'a'));
     });
+    EXPECT_EQ(*user, "nobody");
+    go = true;
+    EXPECT_EQ(child.join(), std::string(200, 'a'));
   });
 }
 
@@ -283,9 +272,10 @@ TEST(TaskLocal, a_value_may_suspend_when_it_is_made_and_when_it_is_destroyed) {
   });
 }
 
+using TaskLocalDeathTest = support::threadsafe_death_test;
+
 // req: W-1
-TEST(TaskLocalDeathTest, bindings_that_end_in_another_order_are_a_failed_check) {
-  GTEST_FLAG_SET(death_test_style, "threadsafe");
+TEST_F(TaskLocalDeathTest, bindings_that_end_in_another_order_are_a_failed_check) {
   EXPECT_DEATH(
       {
         weft::runtime rt({.workers = 1});

@@ -8,24 +8,17 @@
 #include <weft/weft.hpp>
 
 #include "sched/scheduler.hpp"
-#include "support/process.hpp"
-#include "support/until.hpp"
-#include "support/watchdog.hpp"
-#include "support/worker_counts.hpp"
+#include "support/usual.hpp"
 #include "wait/semaphore.hpp"
 
 namespace {
 
-using namespace std::chrono_literals;
-using support::at_worker_counts;
-using support::until;
-using support::watched_runtime;
+using namespace support::usual;
 using weft::task::phase;
 using weft::task::record;
 using weft::task::record_pool;
 using weft::task::state_word;
 using weft_test::semaphore;
-namespace base = weft::base;
 namespace task = weft::task;
 namespace waits = weft::waits;
 

@@ -1,4 +1,4 @@
-// A closure and the place for its result, behind the core's record.
+// A task's closure and the memory for its result. Both lie behind the core's record.
 #pragma once
 
 #include <concepts>
@@ -14,7 +14,8 @@
 
 namespace weft::inline v1::detail {
 
-// Nothing, a value, or an exception. Values are built in place, so they need not be movable until they are taken.
+// Holds nothing, a value, or an exception. Values are constructed in place, so they need not be movable until they are
+// taken.
 template <class R>
 class result {
  public:
@@ -32,7 +33,7 @@ class result {
     ::new (static_cast<void*>(&error_)) std::exception_ptr(std::move(e));
     holds_ = content::error;
   }
-  // To one who has joined the task.
+  // For the caller that has joined the task.
   [[nodiscard]] R take(task_head* of) {
     if (holds_ == content::error) throw_error_of(of, take_error());
     return std::move(value_);
@@ -47,7 +48,7 @@ class result {
 
  private:
   enum class content : unsigned char { nothing, value, error };
-  using stored = std::remove_cv_t<R>;  // a const result too is moved out
+  using stored = std::remove_cv_t<R>;  // a const result is moved out too
   void clear() noexcept {
     if (holds_ == content::value) std::destroy_at(std::addressof(value_));
     if (holds_ == content::error) std::destroy_at(&error_);
@@ -111,7 +112,7 @@ class body {
   template <class From>
     requires std::constructible_from<F, From>
   explicit body(From&& f) : closure_(std::forward<From>(f)) {}
-  ~body() {}  // the closure goes in destroy_closure() or fail()
+  ~body() {}  // destroy_closure() or fail() destroys the closure
   body(const body&) = delete;
   body& operator=(const body&) = delete;
 

@@ -17,7 +17,8 @@
 namespace weft::inline v1 {
 namespace detail {
 
-// A small value as the core wants it. Every bit is defined: of an empty T there is nothing to copy, and the rest is zero.
+// A small value in the form that the core uses. Every bit is defined: an empty T has nothing to copy, and the rest is
+// zero.
 template <class T>
 [[nodiscard]] chan::words to_words(const T& value) noexcept {
   chan::words to{};
@@ -31,7 +32,7 @@ template <class T>
   return std::bit_cast<T>(bytes);
 }
 
-// A value to send. Refers to the value; it is moved from only if it is taken.
+// A value to send. It refers to the caller's value, which is moved from only if it is taken.
 template <class T>
 class outgoing {
  public:
@@ -51,8 +52,8 @@ class outgoing {
   [[no_unique_address]] std::conditional_t<chan::is_small<T>, chan::words, nothing> small_;
 };
 
-// Calls receive(slot), which fills the empty optional. It is the slot itself: no move more than the core makes, and so nothing
-// that a throwing move could lose on the way.
+// Calls receive(slot), which fills the empty optional. The optional itself is the slot, so there are no moves beyond
+// those of the core, and a throwing move cannot lose anything on the way.
 template <class T, class Receive>
 chan::status receive_into(std::optional<T>& received, Receive&& receive) {
   if constexpr (chan::is_small<T>) {
@@ -65,7 +66,7 @@ chan::status receive_into(std::optional<T>& received, Receive&& receive) {
   }
 }
 
-// The same, for an arm: filled now, taken later.
+// The same for an arm: it is filled now and taken later.
 template <class T>
 class incoming {
  public:
@@ -86,19 +87,19 @@ class incoming {
       slot_{};  // an arm may be moved before it is used
 };
 
-// An operation that is tried first, and made only if it has to wait.
+// An operation that is tried first, and constructed only if it has to wait.
 template <class Operation>
 class late_operation {
  public:
   explicit late_operation(chan::core* c) noexcept : channel_(c) {}
-  // attempt(channel) is its status.
+  // attempt(channel) tries it and returns the status.
   template <class Attempt>
   [[nodiscard]] tried try_at_once(Attempt&& attempt) {
     if (channel_ == nullptr) return tried::disabled;
     result_ = attempt(*channel_);
     return result_ == chan::status::would_block ? tried::not_ready : tried::won;
   }
-  // slot() is where the value is or shall be.
+  // slot() returns where the value is or will be.
   template <class Slot>
   [[nodiscard]] waits::arm prepare(Slot&& slot) {
     if (channel_ == nullptr) return {};
@@ -107,7 +108,7 @@ class late_operation {
     result_ = chan::status::pending;
     return {&*waiting_, &waiting_->node()};
   }
-  // For the arm that has won.
+  // To be called on the arm that has won.
   [[nodiscard]] bool is_done() const noexcept {
     return (result_ == chan::status::pending ? waiting_->result() : result_) == chan::status::done;
   }
@@ -118,8 +119,9 @@ class late_operation {
   std::optional<Operation> waiting_;
 };
 
-// f(std::optional<T>), which is told of a close, and not f(T). A T converts to an optional, so it must also take nullopt;
-// and a generic f, of which that cannot be asked without instantiating it, is an f(T) if it can be.
+// True for an f(std::optional<T>), which is told of a close, and false for an f(T). A T converts to an optional, so an
+// f of the first kind must also accept nullopt. A generic f cannot be asked that without instantiating it; it counts as
+// an f(T) if it can be called with a T.
 template <class F, class T>
 inline constexpr bool takes_optional = [] {
   if constexpr (std::is_pointer_v<F> || requires { &F::operator(); })
@@ -128,7 +130,7 @@ inline constexpr bool takes_optional = [] {
     return !std::invocable<F&, T>;
 }();
 
-// The value of a send arm that has it. One that is not small is gone when it was sent.
+// The value of a send arm that owns it. After it was sent, a value that is not small is gone.
 template <class T>
 class kept_value {
  public:
@@ -146,7 +148,7 @@ class kept_value {
   }
   std::conditional_t<chan::is_small<T>, chan::words, T> value_;
 };
-// One that is elsewhere, and stays as it is unless it is sent.
+// A value that lives elsewhere. It stays as it is unless it is sent.
 template <class T>
 class lent_value {
  public:
@@ -157,7 +159,7 @@ class lent_value {
   T* value_;
 };
 
-// A send as an arm of that kind.
+// A send as an arm of the given kind.
 template <class Kind, class Value>
 class sending_arm final : public Kind {
  public:
@@ -188,7 +190,7 @@ using passing_send_arm = sending_arm<passing_arm, lent_value<T>>;
 
 }  // namespace detail
 
-// `w << value` in a select: has a copy, or what it was given.
+// `w << value` in a select. It holds a copy, or the value that it was given.
 template <class T>
 using send_arm = detail::sending_arm<select_arm, detail::kept_value<T>>;
 

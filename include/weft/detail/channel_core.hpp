@@ -22,14 +22,15 @@ struct words {
   std::uint64_t word[2];
 };
 
-// How elements move. The one sent is a T in the sender's frame, the one received an empty std::optional<T> in the receiver's;
-// in between it may be a T in the buffer. Small elements are `words` in all three places and have no functions.
+// How elements move. The sent element is a T in the sender's frame; the received element is an empty std::optional<T>
+// in the receiver's frame; in between it may be a T in the buffer. Small elements are `words` in all three places and
+// need no functions.
 struct element {
   std::size_t size = sizeof(words);
   std::size_t alignment = alignof(words);
   bool small = true;
   bool two_words = false;
-  void (*store)(void* room, void* sent) = nullptr;  // builds the buffer's T from the sender's
+  void (*store)(void* room, void* sent) = nullptr;  // constructs the buffer's T from the sender's
   void (*deliver)(void* received, void* from) = nullptr;  // fills the optional from a T
   void (*exchange)(void* stored, void* sent) = nullptr;
   void (*destroy)(void* stored) noexcept = nullptr;
@@ -61,12 +62,18 @@ inline constexpr element element_of = [] {
   return e;
 }();
 
+inline constexpr waits::wait_kind send_kind{"send", waits::kind_number::send};
+inline constexpr waits::wait_kind receive_kind{"receive", waits::kind_number::receive};
+inline constexpr waits::wait_kind death_kind{"death", waits::kind_number::death};
+inline constexpr waits::wait_kind news_kind{"news", waits::kind_number::news};
+
 enum class kind : std::uint8_t { bounded, unlimited, conflated };
 enum class side : std::uint8_t { writer, reader };
 [[nodiscard]] constexpr side opposite(side s) noexcept { return s == side::writer ? side::reader : side::writer; }
 
-// What became of an operation. `pending` only inside.
-enum class status : std::uint8_t { pending, done, would_block, closed };
+// What became of an operation. The templates never see `pending` and `retry`. `retry` tells a claimed waiter to try
+// again; a send then counts as admitted even if the channel was closed since, because it was published before.
+enum class status : std::uint8_t { pending, done, would_block, closed, retry };
 
 class core;
 
@@ -75,7 +82,8 @@ struct counts {
   std::size_t size = 0, waiting_senders = 0, waiting_receivers = 0;
 };
 
-// One writer and one reader end exist from the start. Throws std::bad_alloc, usage_error for an absurd capacity.
+// One writer end and one reader end exist from the start. Throws std::bad_alloc, and usage_error for a capacity above
+// 2^40.
 [[nodiscard]] WEFT_API core* make(const element& e, kind k, std::size_t capacity);
 WEFT_API void add_end(core& c, side s) noexcept;
 WEFT_API void drop_end(core* c, side s) noexcept;
@@ -83,31 +91,35 @@ WEFT_API void drop_end(core* c, side s) noexcept;
 // Cancellation points.
 WEFT_API status send(core& c, void* value, std::source_location where);
 WEFT_API status receive(core& c, void* target, std::source_location where);
-// Not.
+// Never cancellation points.
 WEFT_API status try_send(core& c, void* value);
 WEFT_API status try_receive(core& c, void* target);
 
-// By a writer: nothing more is sent; receivers get what is there, then closed. By a reader: nothing more is taken; what is
-// buffered is dropped, senders get their values back. The first error given stays.
+// If a writer closes, nothing more is sent; receivers get what is there, and then `closed`. If a reader closes, nothing
+// more is received; what is buffered is dropped, and senders get their values back. The first error that is given
+// stays.
 WEFT_API void close(core& c, side by, std::exception_ptr why) noexcept;
-[[nodiscard]] WEFT_API bool is_closed(core& c) noexcept;  // to new sends
+[[nodiscard]] WEFT_API bool is_closed(core& c) noexcept;  // for new sends
 [[nodiscard]] WEFT_API bool is_drained(core& c) noexcept;  // closed, and nothing is left to receive
 [[nodiscard]] WEFT_API std::exception_ptr error_of(core& c, side by) noexcept;  // what close() of that side was given
 [[nodiscard]] WEFT_API counts counts_of(core& c) noexcept;
 [[nodiscard]] WEFT_API std::size_t size_of(core& c) noexcept;
 [[nodiscard]] WEFT_API std::size_t capacity_of(const core& c) noexcept;
 
-// --- operations that can wait: alone or as arms of a select; movable while they do not --------------------------------
+// --- operations that can wait: alone or as arms of a select; movable while they do not -------------------------------
 
-// A node and where its value is or shall be. Who claims the waiter owns the entry until it resumes the waiter.
+// A node, and where its value is or will be. Whoever claims the waiter owns the entry until it resumes the waiter.
 struct entry : waits::node {
   void* slot = nullptr;
-  status result = status::pending;
-  bool admitted = false;  // a send that was published before the close and must try again
+  core* channel = nullptr;
+
+  [[nodiscard]] status result() const noexcept { return static_cast<status>(mark); }
+  void set_result(status s) noexcept { mark = static_cast<std::uint8_t>(s); }
+  [[nodiscard]] bool is_admitted() const noexcept { return result() == status::retry; }
 };
 
-// What was decided under the lock. `peer` was claimed: settle with it when the lock is free. `buffered`: its value has been
-// moved already.
+// What was decided under the lock. `peer` was claimed, and is settled with after the lock is released. `buffered` means
+// that the peer's value has been moved already.
 struct attempt {
   status how = status::would_block;
   entry* peer = nullptr;
@@ -116,55 +128,46 @@ struct attempt {
 
 class WEFT_API operation : public waits::waitable {
  public:
-  void lock() noexcept final;
-  void unlock() noexcept final;
   [[nodiscard]] base::lock* own_lock() noexcept final;
-  [[nodiscard]] const void* object() const noexcept final { return channel_; }
   [[nodiscard]] waits::node& node() noexcept { return entry_; }
-  [[nodiscard]] status result() const noexcept { return entry_.result; }
-  [[nodiscard]] bool enabled() const noexcept { return channel_ != nullptr; }
-  // Before each use.
-  void aim(void* slot, bool admitted = false) noexcept {
+  [[nodiscard]] status result() const noexcept { return entry_.result(); }
+  [[nodiscard]] bool enabled() const noexcept { return entry_.channel != nullptr; }
+  // To be called before each use.
+  void aim(void* slot, status before = status::pending) noexcept {
     entry_.slot = slot;
-    entry_.result = status::pending;
-    entry_.admitted = admitted;
+    entry_.set_result(before);
   }
 
  protected:
-  explicit operation(core* c) noexcept : channel_(c) {}
+  explicit operation(core* c) noexcept { entry_.channel = c; }
   ~operation() = default;
 
-  core* channel_;
   entry entry_;
   attempt pending_;  // decided under the lock, for settle()
   std::exception_ptr failed_;  // a move into or out of the buffer threw under the lock
 };
 
-class WEFT_API send_operation final : public operation {
+// A send, or a receive: what the one does with the writers' list the other does with the readers'.
+template <side Side>
+class WEFT_API transfer_operation final : public operation {
  public:
-  explicit send_operation(core* c) noexcept : operation(c) {}
+  explicit transfer_operation(core* c) noexcept : operation(c) {}
   bool try_complete() noexcept override;
   void freeze() noexcept override;
   bool try_locked() noexcept override;
   bool publish(waits::node& n) noexcept override;
   void unpublish(waits::node& n) noexcept override;
   void settle() override;
-  [[nodiscard]] const char* reason() const noexcept override { return "send"; }
+  [[nodiscard]] waits::subject what() const noexcept override {
+    return {Side == side::writer ? &send_kind : &receive_kind, entry_.channel};
+  }
 };
+extern template class transfer_operation<side::writer>;
+extern template class transfer_operation<side::reader>;
+using send_operation = transfer_operation<side::writer>;
+using receive_operation = transfer_operation<side::reader>;
 
-class WEFT_API receive_operation final : public operation {
- public:
-  explicit receive_operation(core* c) noexcept : operation(c) {}
-  bool try_complete() noexcept override;
-  void freeze() noexcept override;
-  bool try_locked() noexcept override;
-  bool publish(waits::node& n) noexcept override;
-  void unpublish(waits::node& n) noexcept override;
-  void settle() override;
-  [[nodiscard]] const char* reason() const noexcept override { return "receive"; }
-};
-
-// Completes when the other side is dead: a writer watches for the last reader, a reader for the close.
+// Completes when the other side is dead: a writer watches for the death of the last reader, a reader for the close.
 class WEFT_API death_operation final : public operation {
  public:
   death_operation(core* c, side watcher) noexcept : operation(c), watcher_(watcher) {}
@@ -172,7 +175,7 @@ class WEFT_API death_operation final : public operation {
   bool try_locked() noexcept override;
   bool publish(waits::node& n) noexcept override;
   void unpublish(waits::node& n) noexcept override;
-  [[nodiscard]] const char* reason() const noexcept override { return "death"; }
+  [[nodiscard]] waits::subject what() const noexcept override { return {&death_kind, entry_.channel}; }
 
  private:
   side watcher_;

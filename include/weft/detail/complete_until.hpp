@@ -8,7 +8,7 @@
 
 namespace weft::inline v1::detail {
 
-// Waits for an operation, but not longer than that. False: the time came first. A cancellation point.
+// Waits for an operation, but not beyond that time. Returns false if the time was up first. A cancellation point.
 template <class Operation>
 [[nodiscard]] bool complete_until(Operation& op, std::chrono::steady_clock::time_point when,
                                   std::source_location where) {

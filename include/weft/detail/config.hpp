@@ -8,6 +8,6 @@
 #error "Weft needs std::source_location: g++ 12 or later, clang 16 or later"
 #endif
 
-// Everything is hidden but what carries this mark: what templates in these headers call, and exception types, which must be
-// the same type on both sides of a shared library's edge.
+// Every symbol is hidden except those with this mark: what the templates in these headers call, and exception types,
+// which must be the same type on both sides of the boundary of a shared library.
 #define WEFT_API __attribute__((visibility("default")))

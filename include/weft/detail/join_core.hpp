@@ -11,7 +11,7 @@
 
 namespace weft::inline v1::detail {
 
-// Holds a reference to the task.
+// A wait for the end of a task. It holds a reference to the task.
 class WEFT_API join_operation final : public waits::waitable {
  public:
   explicit join_operation(task_head* t) noexcept : task_(t) {
@@ -27,18 +27,15 @@ class WEFT_API join_operation final : public waits::waitable {
   bool try_locked() noexcept override { return is_finished(task_); }
   bool publish(waits::node& n) noexcept override;
   void unpublish(waits::node& n) noexcept override;
-  void lock() noexcept override;
-  void unlock() noexcept override;
   [[nodiscard]] base::lock* own_lock() noexcept override;
-  [[nodiscard]] const char* reason() const noexcept override { return "join"; }
-  [[nodiscard]] const void* object() const noexcept override { return task_; }
+  [[nodiscard]] waits::subject what() const noexcept override;
   [[nodiscard]] task_head* task() const noexcept { return task_; }
 
  private:
   task_head* task_;
 };
 
-// ~handle: the task has ended. Leaves its result.
+// `~handle` in a select: the task has ended. The result stays in place.
 class end_arm final : public select_arm {
  public:
   explicit end_arm(task_head* t) noexcept : operation_(t) {}
@@ -58,12 +55,14 @@ class end_arm final : public select_arm {
   waits::node node_;
 };
 
-// handle.on_join(f): takes the result and calls f with it. What the task threw, the select throws.
+// `handle.on_join(f)` in a select: takes the result and calls f with it. If the task threw, the select throws that
+// exception.
 template <class Handle, class F>
 class join_arm final : public select_arm {
  public:
   join_arm(Handle& h, F f) : handle_(&h), f_(std::move(f)) {}
-  // Of the task that the handle has now: the arm may be used again, when it was joined or has another.
+  // Each use waits for the task that the handle has at that time. The arm may be used again after that task was joined,
+  // or when the handle has another task.
   [[nodiscard]] tried try_at_once() noexcept override { return end_.emplace(handle_->task_).try_at_once(); }
   [[nodiscard]] waits::arm prepare() noexcept override { return end_.emplace(handle_->task_).prepare(); }
   [[nodiscard]] bool complete() override {

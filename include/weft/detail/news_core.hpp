@@ -1,5 +1,5 @@
-// What oneshot, broadcast and watch share: a version that grows, an end, those who wait for either, and room for a typed state
-// behind it that is touched under its lock.
+// What oneshot, broadcast and watch share: a version that grows, an end, the waiters for either, and memory for a typed
+// state that is accessed under the lock.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +24,7 @@ struct news_state {
   void (*destroy)(void* state) noexcept;
 };
 
-// One end of each side exists from the start; the state is yet to be built, or else the whole to be given up.
+// One end of each side exists from the start. The caller then constructs the state, or gives the whole object up.
 [[nodiscard]] WEFT_API news* make_news(const news_state& s);
 WEFT_API void give_up(news* n) noexcept;
 [[nodiscard]] WEFT_API void* state_of(news& n) noexcept;
@@ -33,20 +33,20 @@ WEFT_API void drop_end(news* n, side s) noexcept;
 
 WEFT_API void lock(news& n) noexcept;
 WEFT_API void unlock(news& n) noexcept;
-// With the lock, which is free afterwards: one version more; everyone who waits for it is woken.
+// Called with the lock, and releases it: increments the version and wakes everyone that waits for it.
 WEFT_API void announce_and_unlock(news& n) noexcept;
 [[nodiscard]] WEFT_API bool has_readers(const news& n) noexcept;  // with the lock
 
-// No more versions. The first close counts.
+// Ends the versions. Only the first close counts.
 WEFT_API void close(news& n, std::exception_ptr why) noexcept;
 [[nodiscard]] WEFT_API bool is_closed(const news& n) noexcept;
 [[nodiscard]] WEFT_API std::exception_ptr error_of(news& n) noexcept;
 [[nodiscard]] WEFT_API std::uint64_t version_of(const news& n) noexcept;
 
-// Until the version is above `seen`, or the end. A cancellation point.
+// Waits until the version is above `seen`, or until the end. A cancellation point.
 WEFT_API void wait_for_news(news& n, std::uint64_t seen, std::source_location where);
 
-// The same as an arm of a select; and for a writer: until there is no reader.
+// The same wait as an arm of a select. For a writer it is the wait until there is no reader.
 class WEFT_API news_operation final : public waits::waitable {
  public:
   news_operation(news* n, side s) noexcept : news_(n), side_(s) {}
@@ -56,11 +56,10 @@ class WEFT_API news_operation final : public waits::waitable {
   bool try_locked() noexcept override;
   bool publish(waits::node& n) noexcept override;
   void unpublish(waits::node& n) noexcept override;
-  void lock() noexcept override;
-  void unlock() noexcept override;
   [[nodiscard]] base::lock* own_lock() noexcept override;
-  [[nodiscard]] const char* reason() const noexcept override { return side_ == side::reader ? "news" : "death"; }
-  [[nodiscard]] const void* object() const noexcept override { return news_; }
+  [[nodiscard]] waits::subject what() const noexcept override {
+    return {side_ == side::reader ? &news_kind : &death_kind, news_};
+  }
 
   [[nodiscard]] bool enabled() const noexcept { return news_ != nullptr; }
   [[nodiscard]] waits::node& node() noexcept { return node_; }

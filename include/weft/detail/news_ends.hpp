@@ -22,7 +22,7 @@
 
 namespace weft::inline v1::detail {
 
-// Empty when default-constructed or moved from.
+// An end. It is empty if it was default-constructed or moved from.
 template <chan::side Side>
 class news_end {
  public:
@@ -39,13 +39,13 @@ class news_end {
     if (news_ != nullptr) chan::drop_end(news_, Side);
   }
 
-  // Lets go, as the destructor does.
+  // Lets go of the object, as the destructor does.
   void reset() noexcept { *this = news_end(); }
   // False for an empty handle, whose arms in a select are disabled.
   [[nodiscard]] explicit operator bool() const noexcept { return news_ != nullptr; }
 
   [[nodiscard]] bool is_closed() const { return chan::is_closed(news()); }
-  // What close(error) was given; null if nothing.
+  // The error that close(error) was given; null if there was none.
   [[nodiscard]] std::exception_ptr close_error() const { return chan::error_of(news()); }
 
  protected:
@@ -111,7 +111,7 @@ class arrival_arm final : public select_arm {
   std::optional<value_type> got_;
 };
 
-// `~w` in a select: there is no reader.
+// `~w` in a select: there is no reader at the moment.
 class no_reader_arm final : public select_arm {
  public:
   explicit no_reader_arm(chan::news* n) noexcept : operation_(n, chan::side::writer) {}
@@ -136,7 +136,7 @@ class news_writer : public news_end<chan::side::writer> {
  public:
   news_writer() = default;
 
-  // Arms for select: there is no reader at the moment.
+  // Arms for select, which win when there is no reader at the moment.
   [[nodiscard]] no_reader_arm operator~() const { return no_reader_arm(news_or_null()); }
   template <std::invocable F>
   [[nodiscard]] auto on_death(F f) const {
@@ -147,22 +147,23 @@ class news_writer : public news_end<chan::side::writer> {
   explicit news_writer(chan::news* n) noexcept : news_end<chan::side::writer>(n) {}
 };
 
-// Waiting in all its forms, for a Reader with source(), seen(): the version it knows, and take(): what is there beyond it, or
-// nothing.
+// All forms of waiting. A Reader has source(), seen() (the version that it knows) and take() (what is there beyond that
+// version, or nothing).
 template <class Reader, class T>
 class news_reader : public news_end<chan::side::reader> {
  public:
   using value_type = T;
   news_reader() = default;
 
-  // Empty: closed, and nothing is left. Throws what close(error) was given. A cancellation point.
+  // Waits for a value. The result is empty if the object is closed and nothing is left. Throws the error that
+  // close(error) was given. A cancellation point.
   [[nodiscard]] std::optional<T> recv(std::source_location where = std::source_location::current()) {
     chan::wait_for_news(news(), self().seen(), where);
     std::optional<T> got = self().take();
     if (!got) throw_if_failed();
     return got;
   }
-  // Until then at the latest; timed_out if not.
+  // As recv(), but waits until that time at the latest; the status is timed_out then.
   [[nodiscard]] recv_result<T> recv_until(std::chrono::steady_clock::time_point when,
                                           std::source_location where = std::source_location::current()) {
     (void)news();
@@ -184,9 +185,10 @@ class news_reader : public news_end<chan::side::reader> {
                                         std::source_location where = std::source_location::current()) {
     return recv_until(time_after(time), where);
   }
-  // Never waits; empty if it would have to. Throws no error of close(error). Not a cancellation point.
+  // Never waits: the status is `empty` where recv() would wait. Does not throw the error of close(error). Never a
+  // cancellation point.
   [[nodiscard]] recv_result<T> try_recv() {
-    const bool was_closed = is_closed();  // asked first: what was sent before the close is there to be taken
+    const bool was_closed = is_closed();  // asked first: what was sent before the close can be taken then
     return recv_access::make<T>([&](std::optional<T>& got) {
       if (std::optional<T> taken = self().take()) {
         got.emplace(std::move(*taken));
@@ -199,7 +201,7 @@ class news_reader : public news_end<chan::side::reader> {
   // Arms for select. They refer to this handle.
   [[nodiscard]] arrival_arm<Reader> operator>>(T& to) { return arrival_arm<Reader>(self(), to); }
   [[nodiscard]] arrival_arm<Reader> operator>>(std::optional<T>& to) { return arrival_arm<Reader>(self(), to); }
-  // f(T) gets the value; f(std::optional<T>) is also told of the close.
+  // f(T) is called with the value only. f(std::optional<T>) is also called, with an empty optional, at the close.
   template <class F>
     requires std::invocable<F, T> || std::invocable<F, std::optional<T>>
   [[nodiscard]] auto on_recv(F f) {

@@ -7,7 +7,7 @@
 
 namespace weft::inline v1::detail {
 
-// Function pointers, and wrappers like std::function that can be empty.
+// True for a null function pointer, and for an empty wrapper like std::function.
 template <class F>
 [[nodiscard]] bool is_null_callable(const F& f) noexcept {
   if constexpr (std::is_pointer_v<F> || (std::is_class_v<F> && std::is_constructible_v<F, std::nullptr_t> &&
@@ -17,7 +17,7 @@ template <class F>
     return false;
 }
 
-// usage_error: there is nothing to run.
+// Throws usage_error if there is nothing to run.
 template <class F>
 void check_not_null(const F& f, const char* complaint = "spawn was given a null function: there is nothing to run") {
   if (is_null_callable(f)) throw_usage(complaint);

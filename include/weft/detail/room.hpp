@@ -1,4 +1,4 @@
-// Room in a public object for a core that src/sync knows.
+// Memory in a public object for a core that only src/sync knows.
 #pragma once
 
 #include <cstddef>
@@ -6,7 +6,8 @@
 
 namespace weft::inline v1::locks {
 
-// All zero is a core's first state, so an object that has only a room is initialized before any code runs.
+// All bytes zero is the first state of a core, so an object that consists of such memory is initialized before any code
+// runs.
 template <std::size_t Words>
 struct alignas(std::uint64_t) room {
   std::byte bytes[Words * sizeof(std::uint64_t)] = {};

@@ -1,5 +1,5 @@
-// A sanitizer must be told of every switch of stacks, so a program under one needs a Weft under the same one. Another does not link,
-// and the linker says why.
+// A sanitizer must be told of every switch of stacks, so a program that is built with one needs a Weft that is built
+// with the same one. Otherwise the program does not link, and the linker names the reason.
 #pragma once
 
 #include <weft/detail/config.hpp>

@@ -1,4 +1,4 @@
-// What events, notify, barrier and latch wait for.
+// The signal that event, notify, barrier and latch wait for.
 #pragma once
 
 #include <chrono>
@@ -12,49 +12,52 @@ namespace weft::inline v1::locks {
 
 class signal_core;
 
-// Until the signal is set. `takes`: the one who waited takes it, so each set() ends one wait.
+inline constexpr waits::wait_kind event_kind{"event", waits::kind_number::event};
+inline constexpr waits::wait_kind notify_kind{"notify", waits::kind_number::notify};
+inline constexpr waits::wait_kind latch_kind{"latch", waits::kind_number::latch};
+inline constexpr waits::wait_kind barrier_kind{"barrier", waits::kind_number::barrier};
+
+// Wait until the signal is set. `takes` means that the waiter takes the signal, so each set() ends one wait.
 struct until_set {
   bool takes = false;
 };
-// Until the round is not this one any more.
+// Wait until the round is over.
 struct until_round_ends {
   std::uint64_t round = 0;
 };
 
 class WEFT_API signal_operation final : public waits::waitable {
  public:
-  signal_operation(signal_core& s, until_set u, const char* reason) noexcept
+  signal_operation(signal_core& s, until_set u, const waits::wait_kind& kind) noexcept
       : signal_(&s),
-        reason_(reason),
+        kind_(&kind),
         takes_(u.takes) {}
-  signal_operation(signal_core& s, until_round_ends u, const char* reason) noexcept
+  signal_operation(signal_core& s, until_round_ends u, const waits::wait_kind& kind) noexcept
       : signal_(&s),
-        reason_(reason),
+        kind_(&kind),
         round_(u.round) {}
 
-  // Never without the lock: who sees the signal may destroy it, while the one who set it still has the lock.
+  // Never completes without the lock: a waiter that sees the signal may destroy it while the setter still holds the
+  // lock.
   bool try_complete() noexcept override { return false; }
   [[nodiscard]] detail::tried try_alone() noexcept { return detail::try_with_lock(*this); }
   bool try_locked() noexcept override;
   bool publish(waits::node& n) noexcept override;
   void unpublish(waits::node& n) noexcept override;
-  void lock() noexcept override;
-  void unlock() noexcept override;
   [[nodiscard]] base::lock* own_lock() noexcept override;
-  [[nodiscard]] const char* reason() const noexcept override { return reason_; }
-  [[nodiscard]] const void* object() const noexcept override { return signal_; }
+  [[nodiscard]] waits::subject what() const noexcept override { return {kind_, signal_}; }
   [[nodiscard]] waits::node& node() noexcept { return node_; }
 
  private:
   static constexpr std::uint64_t no_round = UINT64_MAX;
   signal_core* signal_;
-  const char* reason_;
+  const waits::wait_kind* kind_;
   std::uint64_t round_ = no_round;
   bool takes_ = false;
   waits::node node_;
 };
 
-// A signal in the object that has room for it.
+// A signal inside of the object that provides the memory for it.
 class WEFT_API signal_room {
  public:
   constexpr signal_room() noexcept = default;
@@ -69,14 +72,14 @@ class WEFT_API signal_room {
 };
 
 // Cancellation points.
-WEFT_API void wait_for(signal_core& s, until_set u, const char* reason, std::source_location where);
-[[nodiscard]] WEFT_API bool wait_until(signal_core& s, until_set u, const char* reason,
+WEFT_API void wait_for(signal_core& s, until_set u, const waits::wait_kind& kind, std::source_location where);
+[[nodiscard]] WEFT_API bool wait_until(signal_core& s, until_set u, const waits::wait_kind& kind,
                                        std::chrono::steady_clock::time_point when, std::source_location where);
-WEFT_API void wait_for(signal_core& s, until_round_ends u, const char* reason, std::source_location where);
-// Not. To one who waits, or, if none does, to the next one who comes.
+WEFT_API void wait_for(signal_core& s, until_round_ends u, const waits::wait_kind& kind, std::source_location where);
+// Never cancellation points. set_for_one gives the signal to one waiter or, if nobody waits, to the next that comes.
 WEFT_API void set_for_one(signal_core& s) noexcept;
-WEFT_API void set_for_all(signal_core& s) noexcept;  // and it stays set
-WEFT_API void wake_present(signal_core& s) noexcept;  // those who wait now
+WEFT_API void set_for_all(signal_core& s) noexcept;  // and the signal stays set
+WEFT_API void wake_present(signal_core& s) noexcept;  // wakes those that wait now
 WEFT_API void reset(signal_core& s) noexcept;
 [[nodiscard]] WEFT_API bool is_set(signal_core& s) noexcept;
 

@@ -1,5 +1,5 @@
-// What the locks and their friends share that can be arms of a select. Those that cannot include room.hpp only: this one brings
-// in all of select.
+// What the synchronization primitives share that can be arms of a select. Those that cannot be arms include room.hpp
+// only, because this header brings in all of select.
 #pragma once
 
 #include <utility>

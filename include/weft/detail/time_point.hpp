@@ -2,13 +2,15 @@
 
 #include <chrono>
 
+#include <weft/detail/clock.hpp>
+
 namespace weft::inline v1::detail {
 
-// Now plus a duration. One that would overflow the clock means "for ever", as far as the clock knows.
+// Returns now plus a duration. A duration that would overflow the clock means "for ever": it gives the clock's last
+// time point.
 template <class Rep, class Period>
-[[nodiscard]] std::chrono::steady_clock::time_point time_after(std::chrono::duration<Rep, Period> time) {
-  using clock = std::chrono::steady_clock;
-  const auto now = clock::now();
+[[nodiscard]] clock::time_point time_after(std::chrono::duration<Rep, Period> time) {
+  const auto now = clock_now();
   if (time <= time.zero()) return now;
   const auto rest = std::chrono::duration<double>(clock::time_point::max() - now);
   if (std::chrono::duration<double>(time) >= rest) return clock::time_point::max();

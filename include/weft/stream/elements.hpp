@@ -1,4 +1,4 @@
-// Stages that look at one element at a time: map, where, take, enumerate, count, buffer, tee, latch, killswitch.
+// Stages that work on one element at a time: map, where, take, enumerate, count, buffer, tee, latch, killswitch.
 #pragma once
 
 #include <cstddef>
@@ -69,7 +69,7 @@ struct make_take {
   auto operator()(std::size_t count) const { return take_core{{}, count}; }
 };
 
-// Ends only when all that was held is delivered; a failure of `in` comes after it.
+// Ends only when everything that it holds is delivered. A failure of `in` is thrown after that.
 struct buffer_core : same_type {
   static constexpr std::string_view name = "buffer";
   std::size_t most;
@@ -209,13 +209,14 @@ struct make_count {
 
 }  // namespace detail
 
-// What each does and when it ends: docs/streams.md. The forms of each: stage.hpp.
-inline constexpr detail::combinator<detail::make_map> map{};  // (f): f(element)
-inline constexpr detail::combinator<detail::make_where> where{};  // (p): those for which p(element)
-inline constexpr detail::combinator<detail::make_take> take{};  // (n): the first n
-inline constexpr detail::combinator<detail::make_buffer> buffer{};  // (n) or (unlimited): holds up to n
+// docs/streams.md says what each stage does and when it ends; stage.hpp shows the forms in which each can be called.
+inline constexpr detail::combinator<detail::make_map> map{};  // (f): sends f(element)
+inline constexpr detail::combinator<detail::make_where> where{};  // (p): passes the elements with p(element)
+inline constexpr detail::combinator<detail::make_take> take{};  // (n): passes the first n elements
+inline constexpr detail::combinator<detail::make_buffer> buffer{};  // (n) or (unlimited): holds up to n elements
 inline constexpr detail::combinator<detail::make_tee> tee{};  // (writer<T>): copies to a side channel
-inline constexpr detail::combinator<detail::make_latch> latch{};  // (): the newest, as often as it is asked for
-inline constexpr detail::combinator<detail::make_killswitch> killswitch{};  // (reader<K>): until its writers are gone
+inline constexpr detail::combinator<detail::make_latch> latch{};  // (): sends the newest element, as often as asked for
+// (reader<K>): passes elements until the writers of that channel are gone.
+inline constexpr detail::combinator<detail::make_killswitch> killswitch{};
 
 }  // namespace weft::inline v1::stream

@@ -1,4 +1,4 @@
-// Elements put together: batch, window, quantize.
+// Stages that group elements: batch, window, quantize.
 #pragma once
 
 #include <chrono>
@@ -25,7 +25,7 @@ struct batch_core {
   std::size_t size;
   std::optional<std::chrono::nanoseconds> patience;  // counted from the first element of a batch
 
-  // What was gathered before a failure is sent before it.
+  // What was gathered before a failure of `in` is sent before the failure is thrown.
   template <class T>
   void run(reader<T>& in, writer<std::vector<T>>& out) {
     for (bool ended = false; !ended;) {
@@ -90,7 +90,7 @@ struct make_window {
   }
 };
 
-// Amounts come in, quanta go out: each either always the same or the next from a stream of them.
+// Amounts come in, quanta go out. Either every quantum is the same, or each is the next element of a stream of quanta.
 template <class Q, class Quanta>
 struct quantize_core : same_type {
   static constexpr std::string_view name = "quantize";
@@ -124,7 +124,7 @@ struct quantize_core : same_type {
       std::optional<T> quantum;
       bool none = false;
       while (!quantum && !none) {
-        // With nothing held, an amount is taken early, so that the end of `in` is noticed.
+        // While nothing is held, an amount is taken early, so that the end of `in` is noticed.
         std::optional<T> amount;
         bool ended = false;
         const std::size_t won = prialt(~out, quanta.on_recv(catcher<T>(quantum, none)),
@@ -158,10 +158,12 @@ struct make_quantize {
 
 }  // namespace detail
 
-inline constexpr detail::combinator<detail::make_batch>
-    batch{};  // (n) or (n, time): vectors of n; after that time of fewer
-inline constexpr detail::combinator<detail::make_window> window{};  // (n, step = 1): vectors of n that overlap
-// (quantum) or (reader of quanta), and perhaps (…, writer): amounts in, quanta out; the writer gets what is left in the end.
+// (n) or (n, time): sends vectors of n elements; of fewer, if that time has passed since the first of them.
+inline constexpr detail::combinator<detail::make_batch> batch{};
+// (n, step = 1): sends vectors of n elements, each beginning `step` elements after the one before.
+inline constexpr detail::combinator<detail::make_window> window{};
+// (quantum) or (reader of quanta), and optionally (…, writer): takes amounts, sends quanta. The writer gets what is
+// left in the end.
 inline constexpr detail::combinator<detail::make_quantize> quantize{};
 
 }  // namespace weft::inline v1::stream

@@ -1,4 +1,4 @@
-// map by several tasks at a time.
+// Stages that map elements in several tasks at a time.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@
 namespace weft::inline v1::stream {
 namespace detail {
 
-// Tasks that do not outlive it: cancelled and awaited at the end, whatever the reason.
+// A set of tasks that do not outlive this object: the destructor cancels them and waits for them, whatever the reason.
 class crew {
  public:
   crew() = default;
@@ -46,8 +46,8 @@ struct parallel_map_core {
   bool ordered;
   F f;
 
-  // This task hands out elements and collects results; up to `tasks` elements are in between, so neither of the two inner
-  // channels is ever full. What f throws is a result as well, and has its turn.
+  // This task hands out elements and collects results. At most `tasks` elements are between the two, so neither of the
+  // two inner channels is ever full. An exception of f is also a result, and takes its turn.
   template <class T, class U>
   void run(reader<T>& in, writer<U>& out) {
     channel_ends<numbered<T>> work = make_channel<numbered<T>>(tasks);
@@ -75,7 +75,7 @@ struct parallel_map_core {
   struct result {
     std::size_t number;
     std::optional<U> value;
-    std::exception_ptr error;  // instead
+    std::exception_ptr error;  // instead of a value
   };
 
   template <class U, class T>
@@ -90,10 +90,10 @@ struct parallel_map_core {
 
   template <class T, class U>
   void collect(reader<T>& in, writer<U>& out, writer<numbered<T>>& work, reader<result<U>>& results) {
-    std::vector<std::optional<result<U>>> waiting(tasks);  // for their turn, by number
+    std::vector<std::optional<result<U>>> waiting(tasks);  // results that wait for their turn, by number
     std::size_t taken = 0, sent = 0;
     bool ended = false, failed = false;
-    // False: nobody wants more.
+    // Returns false if nobody reads any more.
     const auto pass_on = [&](result<U>& r) {
       if (r.error != nullptr) std::rethrow_exception(r.error);
       ++sent;
@@ -138,8 +138,9 @@ struct make_parallel_map {
 
 }  // namespace detail
 
-// (n, f): f(element), n at a time, from n tasks at once. In the order of the elements, what f throws included, as map would; or as
-// they come, and what f throws ends it at once.
+// (n, f): sends f(element); n tasks call f at the same time. parallel_map sends in the order of the elements, and an
+// exception of f takes its turn too, as map would do it. parallel_map_unordered sends results as they come, and an
+// exception of f ends it at once.
 inline constexpr detail::combinator<detail::make_parallel_map<true>> parallel_map{};
 inline constexpr detail::combinator<detail::make_parallel_map<false>> parallel_map_unordered{};
 

@@ -1,10 +1,11 @@
-// Calls over channels.
+// Remote procedure calls over channels.
 //
 //   auto add = stream::make_rpc<int(int, int)>([](int a, int b) { return a + b; });   // spawns a server
 //   int three = add(1, 2);                                                            // from any task or thread
 //
-// The server answers one call after the other; its exceptions are thrown by the call they belong to. It ends when the last
-// client is gone. As a stage, rpc(f): tuples of arguments in, results out, in order (std::monostate for void).
+// The server answers one call after the other. If its function throws, the call it belongs to throws that exception.
+// The server ends when the last client is gone. As a stage, rpc(f) takes tuples of arguments and sends results, in
+// order (std::monostate for void).
 #pragma once
 
 #include <concepts>
@@ -100,7 +101,7 @@ struct make_rpc_server {
 
 }  // namespace detail
 
-// The calling side. Copies share the server.
+// The calling side. Copies share one server.
 template <class Signature>
 class rpc_client;
 template <class R, class... Args>
@@ -110,7 +111,7 @@ class rpc_client<R(Args...)> {
   rpc_client() = default;
   explicit rpc_client(writer<request> server) noexcept : server_(std::move(server)) {}
 
-  // Throws what the server's function throws, rpc_closed if there is no answer. A cancellation point.
+  // Throws what the server's function throws, and rpc_closed if there is no answer. A cancellation point.
   R operator()(Args... args) {
     auto [answer, result] = make_oneshot<typename request::result>();
     if (!server_.send(request{{std::forward<Args>(args)...}, std::move(answer)})) throw rpc_closed();
@@ -123,10 +124,10 @@ class rpc_client<R(Args...)> {
   writer<request> server_;
 };
 
-inline constexpr detail::combinator<detail::make_rpc_stage> rpc{};  // (f)
+inline constexpr detail::combinator<detail::make_rpc_stage> rpc{};  // (f): sends f(arguments…)
 inline constexpr detail::sink_combinator<detail::make_rpc_server> rpc_server{};  // (f): answers a stream of rpc_request
 
-// Spawns a server and gives its first client.
+// Spawns a server and returns its first client.
 template <class Signature, class F>
 [[nodiscard]] rpc_client<Signature> make_rpc(F f) {
   return rpc_client<Signature>(consumer<rpc_request<Signature>>(rpc_server(std::move(f))));

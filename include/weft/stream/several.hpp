@@ -1,7 +1,8 @@
-// Several streams into one: chain, merge, zip.
+// Stages that join several streams into one: chain, merge, zip.
 //
-// As every stage (stage.hpp), with the further stream as argument: a | merge(b), merge(a, b), merge(a, out, b). And with a
-// list of streams: merge({a, b, c}) gives a reader, merge({a, b, c}, out) runs here.
+// They have the forms of every stage (stage.hpp), with the other stream as argument: a | merge(b), merge(a, b),
+// merge(a, out, b). They also take a list of streams: merge({a, b, c}) returns a reader, merge({a, b, c}, out) runs in
+// the calling task.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +18,7 @@
 namespace weft::inline v1::stream {
 namespace detail {
 
-// One after the other.
+// Passes on one stream after the other.
 template <class T>
 void run_chain(std::vector<reader<T>>& ins, writer<T>& out) {
   for (reader<T>& in : ins) {
@@ -27,7 +28,7 @@ void run_chain(std::vector<reader<T>>& ins, writer<T>& out) {
   }
 }
 
-// Whichever comes, no one passed over for ever. A failure of one ends all.
+// Passes on whichever element comes, and passes over no stream for ever. A failure of one stream ends all.
 template <class T>
 void run_merge(std::vector<reader<T>>& ins, writer<T>& out) {
   std::optional<T> got;
@@ -123,7 +124,7 @@ struct zip_core {
   }
 
  private:
-  // Takes what comes first, so that the end of any is noticed; one element of each makes a tuple.
+  // Takes elements as they come, so that the end of any stream is noticed. One element of each makes a tuple.
   template <class... All, std::size_t... I>
   static void run_with(writer<std::tuple<All...>>& out, std::index_sequence<I...>, reader<All>&... in) {
     for (;;) {
@@ -167,8 +168,8 @@ struct zip_combinator : combinator<make_zip> {
 
 }  // namespace detail
 
-inline constexpr detail::list_combinator<detail::chaining> chain{};  // one after the other
-inline constexpr detail::list_combinator<detail::merging> merge{};  // whichever comes
-inline constexpr detail::zip_combinator zip{};  // tuples of one element of each; ends with the first that ends
+inline constexpr detail::list_combinator<detail::chaining> chain{};  // one stream after the other
+inline constexpr detail::list_combinator<detail::merging> merge{};  // elements of all, as they come
+inline constexpr detail::zip_combinator zip{};  // tuples of one element of each; ends when one of them ends
 
 }  // namespace weft::inline v1::stream

@@ -1,4 +1,4 @@
-// What a function takes, where that can be seen.
+// The parameter types of a function, where they can be seen.
 #pragma once
 
 #include <tuple>
@@ -6,9 +6,9 @@
 
 namespace weft::inline v1::stream::detail {
 
-struct unknown {};  // the type that goes in, where only the caller can tell
+struct unknown {};  // an input type that only the caller knows
 
-// The parameters of a function that is not generic.
+// The parameter types of a function that is not generic.
 template <class F>
 struct signature {
   using parameters = unknown;

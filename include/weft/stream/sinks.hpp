@@ -1,8 +1,8 @@
 // Where streams end: sink, blackhole, deaf, fanout.
 //
-//   c(in, args…)             runs here; returns when the stream has ended, throws what it failed with
+//   c(in, args…)             runs in the calling task; returns when the stream has ended, throws what it failed with
 //   in | c(args…)            the same
-//   consumer<T>(c(args…))    spawned; a writer
+//   consumer<T>(c(args…))    spawns it and returns a writer
 #pragma once
 
 #include <concepts>
@@ -85,7 +85,7 @@ class fanout_core {
   using input = T;
   fanout_core(std::vector<writer<T>> outs, reader<writer<T>> more) : outs_(std::move(outs)), more_(std::move(more)) {}
 
-  // A failure goes to the outputs; it is thrown only if there is none.
+  // A failure of `in` is passed to the outputs. It is thrown only if there is none.
   void run(reader<T>& in) {
     try {
       while (std::optional<T> v = next_element(in)) send_to_all(std::move(*v));
@@ -99,8 +99,8 @@ class fanout_core {
   }
 
  private:
-  // Takes new outputs and drops dead ones until there is an element. While there is no output, one element is held, so that
-  // the end of `in` is noticed and nothing is lost.
+  // Takes new outputs and drops dead ones until there is an element. While there is no output, one element is held, so
+  // that the end of `in` is noticed and nothing is lost.
   std::optional<T> next_element(reader<T>& in) {
     std::optional<T> got;
     while (!outs_.empty() || more_) {
@@ -170,11 +170,11 @@ struct fanout_combinator : sink_combinator<make_fanout> {
 
 }  // namespace detail
 
-inline constexpr detail::sink_combinator<detail::make_sink> sink{};  // (f): f(element)
-inline constexpr detail::sink_combinator<detail::make_blackhole> blackhole{};  // (): receives and forgets
+inline constexpr detail::sink_combinator<detail::make_sink> sink{};  // (f): calls f(element)
+inline constexpr detail::sink_combinator<detail::make_blackhole> blackhole{};  // (): receives elements and drops them
 inline constexpr detail::sink_combinator<detail::make_deaf> deaf{};  // (): receives nothing; ends when nobody can send
-// (vector<writer<T>>) or (reader<writer<T>>): each element to every output; outputs come and go.
-// fanout(in) alone spawns and gives a writer<writer<T>>: send it outputs.
+// (vector<writer<T>>) or (reader<writer<T>>): sends each element to every output. Outputs come and go. fanout(in) alone
+// spawns a task and returns a writer<writer<T>>, which takes new outputs.
 inline constexpr detail::fanout_combinator fanout{};
 
 }  // namespace weft::inline v1::stream

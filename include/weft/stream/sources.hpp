@@ -1,5 +1,5 @@
-// Where streams begin: count, enumerate, cycle, mute. With a writer as first argument they run here, without they are spawned
-// and give a reader.
+// Where streams begin: count, enumerate, cycle, mute. With a writer as first argument they run in the calling task.
+// Without one they spawn a task and return a reader.
 #pragma once
 
 #include <concepts>
@@ -40,7 +40,8 @@ void count_to(writer<T>& out, T from, T to, T step, bool cyclic) {
 template <class R>
 concept element_range = std::ranges::input_range<R> && !requires(R r) { r.close_error(); };
 
-// Elements of a container of its own are moved out; those of a view belong to somebody else.
+// Sends copies of the elements. Only elements that cannot be copied are moved, out of a container that it owns; the
+// elements of a view belong to somebody else.
 template <class T, class Range>
 void send_all(writer<T>& out, Range& range, bool again) {
   constexpr bool owns = !std::ranges::view<Range> && !std::ranges::borrowed_range<Range>;
@@ -112,13 +113,13 @@ struct count_forever_source {
 
 }  // namespace detail
 
-// (from, to, step = 1, cyclic = false): from, from + step, … below `to`; cyclic: round and round, keeping the rest.
-// As a stage, (): how many elements there were, once they have ended.
+// (from, to, step = 1, cyclic = false): sends from, from + step, … below `to`. If cyclic, it then starts again and
+// keeps the remainder. As a stage, (): sends the number of elements, once they have ended.
 inline constexpr detail::count_source count{};
 inline constexpr detail::count_forever_source count_forever{};  // (from, step = 1)
-// (range): its elements. As a stage, (): each element with its number, from 0.
+// (range): sends its elements. As a stage, (): sends each element with its index, counted from 0.
 inline constexpr detail::enumerate_source enumerate{};
-inline constexpr detail::cycle_source cycle{};  // (range): its elements, again and again
+inline constexpr detail::cycle_source cycle{};  // (range): sends its elements, again and again
 
 // Sends nothing; ends when nobody reads.
 template <channel_element T>

@@ -1,11 +1,12 @@
-// Tasks with ends of channels: producer, consumer, filter; and what every body of a stream shares.
+// Tasks that hold ends of channels: producer, consumer, filter; and what the bodies of all streams share.
 //
 //   reader<int> in = stream::producer<int>([](writer<int>& out) { for (int i = 0; out.send(i); ++i) {} });
 //
-// An exception of the body goes downstream: recv() throws it when what was sent before has been received. A body that is
-// cancelled ends its stream with task_cancelled, so that a part is not taken for the whole. A consumer has nobody downstream:
-// its exception closes its channel, upstream finds it in close_error(). An exception that can be told to nobody is an unhandled
-// one (runtime_options). Not cancellation points; from tasks only, as spawn.
+// An exception of the body goes downstream: recv() throws it after everything that was sent before it. A body that is
+// cancelled ends its stream with task_cancelled, so that nobody takes a part for the whole. A consumer has nobody
+// downstream: its exception closes its channel, and upstream finds it in close_error(). An exception that nobody can be
+// told of is an unhandled one (runtime_options). None of these calls is a cancellation point. As spawn, they can be
+// called by tasks only.
 #pragma once
 
 #include <concepts>
@@ -25,8 +26,8 @@
 
 namespace weft::inline v1::stream {
 
-// The ends on either side of a task in the middle, named as those of a channel: what is sent to `out` arrives at `in`,
-// perhaps as something else.
+// The two ends of a task in the middle, named as those of a channel: what is sent to `out` arrives at `in`, perhaps as
+// something else.
 template <class T, class U>
 struct filter_ends {
   writer<T> out;
@@ -43,7 +44,7 @@ void throw_if_failed(const reader<T>& in) {
   if (std::exception_ptr e = in.close_error()) std::rethrow_exception(std::move(e));
 }
 
-// Takes what one receive brings into a place that need not be assignable.
+// Stores what one receive brings into a place that need not be assignable.
 template <class T>
 class catcher {
  public:
@@ -61,7 +62,8 @@ class catcher {
   bool* ended_;
 };
 
-// The next element. Empty: `in` has ended, or nobody reads `out` any more. Throws what `in` was closed with.
+// Returns the next element. The result is empty if `in` has ended or nobody reads `out` any more. Throws what `in` was
+// closed with.
 template <class T, class U>
 [[nodiscard]] std::optional<T> next(reader<T>& in, const writer<U>& out) {
   std::optional<T> got;
@@ -71,7 +73,7 @@ template <class T, class U>
   return got;
 }
 
-// Runs body(); if it fails, readers of `out` are told why, and so is the caller.
+// Runs body(). If it throws, the readers of `out` are told, and the exception propagates to the caller.
 template <class U, class Body>
 void telling(writer<U>& out, Body&& body) {
   try {
@@ -85,7 +87,8 @@ void telling(writer<U>& out, Body&& body) {
   }
 }
 
-// The same where there is no caller. If the body has given its end away, nobody else can be told.
+// The same for a task, where there is no caller. If the body has given its end away, nobody can be told, and the
+// exception propagates.
 template <class U, class Body>
 void only_telling(writer<U>& out, Body&& body) {
   try {
@@ -97,7 +100,7 @@ void only_telling(writer<U>& out, Body&& body) {
   }
 }
 
-// Why the readers of `out` left, if they said so, goes further up.
+// Passes upstream why the readers of `out` left, if they said so.
 template <class T, class U>
 void tell_upstream(reader<T>& in, const writer<U>& out) {
   if (!in || !out) return;
@@ -134,7 +137,7 @@ writer<T> consume(std::string_view name, F f, std::size_t capacity) {
   return std::move(ends.out);
 }
 
-// f between two ends that exist.
+// Spawns f between two given ends.
 template <class T, class U, class F>
 void connect(std::string_view name, reader<T> in, writer<U> out, F f) {
   spawn_detached(name, [f = std::move(f), in = std::move(in), out = std::move(out)]() mutable {
@@ -145,21 +148,21 @@ void connect(std::string_view name, reader<T> in, writer<U> out, F f) {
 
 }  // namespace detail
 
-// f(writer<T>&) sends; the stream ends with f.
+// Spawns f(writer<T>&), which sends. The stream ends when f returns.
 template <channel_element T, class F>
   requires std::invocable<std::decay_t<F>&, writer<T>&>
 [[nodiscard]] reader<T> producer(F&& f, std::size_t capacity = 0) {
   return detail::produce<T>("producer", std::decay_t<F>(std::forward<F>(f)), capacity);
 }
 
-// f(reader<T>&) receives; when it ends, sends fail.
+// Spawns f(reader<T>&), which receives. When f has returned, sends fail.
 template <channel_element T, class F>
   requires(std::invocable<std::decay_t<F>&, reader<T>&> && !detail::is_sink<std::decay_t<F>>)
 [[nodiscard]] writer<T> consumer(F&& f, std::size_t capacity = 0) {
   return detail::consume<T>("consumer", std::decay_t<F>(std::forward<F>(f)), capacity);
 }
 
-// f(reader<T>&, writer<U>&) stands between the two ends.
+// Spawns f(reader<T>&, writer<U>&) between the two ends.
 template <channel_element T, channel_element U, class F>
   requires std::invocable<std::decay_t<F>&, reader<T>&, writer<U>&>
 [[nodiscard]] filter_ends<T, U> filter(F&& f, std::size_t capacity = 0) {

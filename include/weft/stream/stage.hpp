@@ -1,19 +1,20 @@
-// Stages: what stands between a reader and a writer, described and not yet running; and how they are put together.
+// A stage is a description of what stands between a reader and a writer; it does not run yet. This file says how stages
+// are put together.
 //
-//   in | map(f) | where(p)          reader | stage: spawns the stage, is a reader again
-//   map(f) | where(p) | out         stage | writer: spawns the stage, is a writer
-//   auto both = map(f) | where(p)   stage | stage: a stage, nothing runs
-//   in | map(f) | sink(g)           reader | sink: runs the sink here, until the stream has ended
-//   map(f) | sink(g)                stage | sink: a sink, nothing runs
+//   in | map(f) | where(p)          reader | stage: spawns the stage; the result is a reader
+//   map(f) | where(p) | out         stage | writer: spawns the stage; the result is a writer
+//   auto both = map(f) | where(p)   stage | stage: a longer stage; nothing runs yet
+//   in | map(f) | sink(g)           reader | sink: runs the sink in this task, until the stream has ended
+//   map(f) | sink(g)                stage | sink: a longer sink; nothing runs yet
 //
-// And every combinator `c` by its arguments:
+// Every combinator `c` has these forms, which differ by their arguments:
 //
-//   c(in, out, args…)   runs here; returns when the stream has ended
+//   c(in, out, args…)   runs in this task; returns when the stream has ended
 //   c(in, args…)        = in | c(args…)          a reader
 //   c(out, args…)       = c(args…) | out         a writer
-//   c(args…)            a stage; filter<T>(c(args…)) makes both ends
+//   c(args…)            a stage; filter<T>(c(args…)) makes both of its ends
 //
-// Towards a writer the type that goes in must be known: from what comes out, from the function's parameter, or as
+// A stage before a writer must know the type that goes in: from what comes out, from the function's parameter, or from
 // c(args…).from<T>().
 #pragma once
 
@@ -28,7 +29,7 @@
 namespace weft::inline v1::stream {
 namespace detail {
 
-// For whoever runs a stage in a task that tells its ends itself.
+// For code that runs a stage in a task which tells its ends itself.
 struct stage_access {
   template <class Stage>
   [[nodiscard]] static auto& core(Stage& s) noexcept {
@@ -36,7 +37,7 @@ struct stage_access {
   }
 };
 
-// Of cores through which elements pass as they are.
+// The types of a core that passes elements through unchanged.
 struct same_type {
   template <class T>
   using output = T;
@@ -46,7 +47,8 @@ struct same_type {
 
 }  // namespace detail
 
-// Core: `name`, run(reader<T>&, writer<U>&), output<T>: what comes out if T goes in, input<U>: the other way.
+// A Core has `name`, run(reader<T>&, writer<U>&), output<T> (what comes out if T goes in) and input<U> (the other way
+// round).
 template <class Core, class In = detail::unknown>
 class stage {
  public:
@@ -60,8 +62,8 @@ class stage {
 
   explicit stage(Core c) : core_(std::move(c)) {}
 
-  // Runs it in this task. Returns when `in` has ended or nobody reads `out`. Throws what `in` was closed with and what its
-  // functions throw; readers of `out` are told too.
+  // Runs the stage in this task. Returns when `in` has ended or nobody reads `out`. Throws what `in` was closed with
+  // and what its functions throw; the readers of `out` are told as well.
   template <class T, class U>
   void operator()(reader<T> in, writer<U> out) && {
     detail::telling(out, [&] { core_.run(in, out); });
@@ -87,7 +89,7 @@ class stage {
   Core core_;
 };
 
-// Core: `name`, run(reader<T>&), `input`: what goes in, or unknown.
+// A Core has `name`, run(reader<T>&) and `input`: the type that goes in, or unknown.
 template <class Core>
 class sink_stage {
  public:
@@ -96,7 +98,7 @@ class sink_stage {
 
   explicit sink_stage(Core c) : core_(std::move(c)) {}
 
-  // Runs it in this task until `in` has ended.
+  // Runs the sink in this task until `in` has ended.
   template <class T>
   void operator()(reader<T> in) && {
     core_.run(in);
@@ -121,7 +123,7 @@ inline constexpr bool is_stage<stage<Core, In>> = true;
 template <class Core>
 inline constexpr bool is_sink<sink_stage<Core>> = true;
 
-// Two stages with a channel between them: the first gets a task of its own, the second runs in the given one.
+// Two stages with a channel between them. The first gets a task of its own; the second runs in the given task.
 template <class First, class Second>
 struct composed {
   static constexpr std::string_view name = Second::name;
@@ -156,7 +158,7 @@ struct composed_sink {
   }
 };
 
-// One object per combinator. Make()(args…) is the core.
+// There is one object of this class for each combinator. Make()(args…) makes its core.
 template <class Make>
 class combinator {
  public:
@@ -218,7 +220,7 @@ template <class A, class In, class B>
   return sink_stage<core>(core{std::move(a), std::move(b)});
 }
 
-// Both ends of a stage.
+// Spawns a stage and returns both of its ends.
 template <channel_element T, class S>
   requires detail::is_stage<S>
 [[nodiscard]] auto filter(S s) {
@@ -226,7 +228,7 @@ template <channel_element T, class S>
   auto in = std::move(from) | std::move(s);
   return filter_ends<T, typename decltype(in)::value_type>{std::move(out), std::move(in)};
 }
-// The end of a sink.
+// Spawns a sink and returns its end.
 template <channel_element T, class S>
   requires detail::is_sink<S>
 [[nodiscard]] writer<T> consumer(S s) {

@@ -1,4 +1,4 @@
-// Streams against the clock: debounce, throttle.
+// Stages that work by the clock: debounce, throttle.
 #pragma once
 
 #include <chrono>
@@ -47,7 +47,7 @@ struct throttle_core : same_type {
   void run(reader<T>& in, writer<T>& out) {
     while (std::optional<T> v = next(in, out)) {
       if (!out.send(std::move(*v))) return;
-      if (prialt(~out, after(period)).index() == 0) return;  // counted from the delivery: a slow reader gets no burst
+      if (prialt(~out, after(period)).index() == 0) return;  // from the delivery on, so a slow reader gets no burst
     }
   }
 };
@@ -60,9 +60,9 @@ struct make_throttle {
 
 }  // namespace detail
 
-inline constexpr detail::combinator<detail::make_debounce>
-    debounce{};  // (time): the newest, once nothing came for that long
-inline constexpr detail::combinator<detail::make_throttle>
-    throttle{};  // (time): at most one in that time; the rest wait
+// (time): sends the newest element once nothing has come for that time.
+inline constexpr detail::combinator<detail::make_debounce> debounce{};
+// (time): sends at most one element in that time; the others wait.
+inline constexpr detail::combinator<detail::make_throttle> throttle{};
 
 }  // namespace weft::inline v1::stream

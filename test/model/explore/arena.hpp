@@ -1,10 +1,10 @@
 // What operator new gives while a virtual thread runs.
 //
-// A1. Addresses depend only on what the thread itself has allocated before, never on the schedule, so comparing pointers is
-//     reproducible and equal states stay equal.
-// A2. Memory is not handed out twice in one execution: a late access meets the end of the object (memory.hpp M4), and ABA
-//     arises only from the pools of the code under test, as in the product.
-// A3. All of it vanishes with the execution; what was not freed by its end is a leak.
+// explore.A1. Addresses depend only on what the thread itself has allocated before, never on the schedule, so comparing pointers is
+//     reproducible and equal states stay equal. By code: each thread has a heap of its own, which only grows.
+// explore.A2. Memory is not handed out twice in one execution: a late access meets the end of the object (explore.M4), and ABA
+//     arises only from the pools of the code under test, as in the product.               model/use_after_free, model/double_free
+// explore.A3. All of it vanishes with the execution; what was not freed by its end is a leak.    model/leak
 #pragma once
 
 #include <cstddef>

@@ -205,6 +205,11 @@ class raw_atomic {
   raw_atomic& operator=(const raw_atomic&) = delete;
   T load(memory_order) const noexcept { return *const_cast<const volatile T*>(&value_); }
   void store(T v, memory_order) noexcept { *const_cast<volatile T*>(&value_) = v; }
+  T fetch_or(T bits, memory_order order) noexcept {
+    const T before = load(order);
+    store(before | bits, order);
+    return before;
+  }
 
  private:
   T value_;
@@ -257,6 +262,9 @@ inline constexpr time_ns never_ns = INT64_MAX;
 constexpr time_ns spin_time(time_ns) noexcept { return 0; }
 inline void linger(int) noexcept {}
 
+inline void add_alone(raw_atomic<std::uint32_t>& to, std::uint32_t n) noexcept {
+  to.store(to.load(relaxed) + n, relaxed);
+}
 inline void add_alone(atomic<std::uint64_t>& to, std::uint64_t n) noexcept { to.store(to.load(relaxed) + n, relaxed); }
 
 // What base::now() says. A thread that reads an old value has looked at the clock earlier, as far as anybody can tell.

@@ -4,16 +4,16 @@
 // may take any store of the list that is not older than the thread's floor for this object; a store may be put anywhere
 // above the floor, except between a read-modify-write and the store it read; a read-modify-write goes directly behind
 // the store it reads.
-//   M1. Floor: a thread's view holds, per object, the newest store it has written, read, or learnt of by synchronisation
-//       (coherence: CoRR, CoRW, CoWR, CoWW follow).
-//   M2. A release store carries the clock and view of its thread, a relaxed one those of the thread's last release fence; an
+//   explore.M1. Floor: a thread's view holds, per object, the newest store it has written, read, or learnt of by synchronisation
+//       (coherence: CoRR, CoRW, CoWR, CoWW follow).                                                    model/litmus
+//   explore.M2. A release store carries the clock and view of its thread, a relaxed one those of the thread's last release fence; an
 //       acquire load joins them, a relaxed one keeps them for the next acquire fence. A read-modify-write passes on
-//       what it read (release sequence).
-//   M3. One total order S: the order in which seq_cst operations and fences are executed. A seq_cst operation's floor
+//       what it read (release sequence).                                                   model/litmus
+//   explore.M3. One total order S: the order in which seq_cst operations and fences are executed. A seq_cst operation's floor
 //       includes every seq_cst operation on that object before it in S and everything that happened before a seq_cst
-//       fence before it in S. A seq_cst fence raises the view of its thread, for all objects, by the same.
-//   M4. Plain accesses, and the beginning and end of an object's life, must be ordered by happens-before (clocks).
-// Guard: litmus.cpp.
+//       fence before it in S. A seq_cst fence raises the view of its thread, for all objects, by the same. model/litmus
+//   explore.M4. Plain accesses, and the beginning and end of an object's life, must be ordered by happens-before (clocks).
+//       model/race_of_two_writes, model/no_race_through_release_acquire, model/use_after_free
 #pragma once
 
 #include <algorithm>
@@ -93,7 +93,7 @@ struct object {
   last_access wrote[max_threads];  // plain writes
   host_vector<stored> order;  // modification order
   word order_hash = 0;
-  stamp sc = 0;  // M3: S's floor for this object
+  stamp sc = 0;  // explore.M3: S's floor for this object
   word sc_uid = 0;
 };
 

@@ -1,7 +1,7 @@
 // A second opinion on the park protocol by another explorer (relacy), transcribed by hand: src/task/state.hpp and wait/fiber_wait.hpp.
 //
 // A task waits for an event; one wakes it under the event's lock, one cancels it without the lock. The broken twins must be
-// noticed: a commit that overlooks the pending wake (S3), and one that does not publish the saved context.
+// noticed: a commit that overlooks the pending wake (task.S3), and one that does not publish the saved context.
 #include "second_opinion.hpp"
 
 namespace {

@@ -31,7 +31,7 @@ scheduler& the_scheduler() noexcept {
 }
 scheduler& worker::owner() const noexcept { return the_scheduler(); }
 
-model_task::model_task(bool with_handle) noexcept : record(task::ticket{7}) {
+model_task::model_task(bool with_handle) noexcept : fiber(task::ticket{7}) {
   word.reset_for_spawn(with_handle);
   word.spawned();
   references.store(with_handle ? 2 : 1, base::relaxed);
@@ -97,6 +97,10 @@ void record_pool::release(record* t) noexcept { delete static_cast<sched::model_
 slab* slab::of(record*) noexcept {
   static slab the_slab{&sched::the_scheduler().records()};
   return &the_slab;
+}
+const origin& origin_of(const record&) noexcept {
+  static const origin none;
+  return none;
 }
 
 }  // namespace task

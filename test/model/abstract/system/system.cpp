@@ -7,7 +7,9 @@
 #include "explore/thread.hpp"
 #include "sched/environment.hpp"
 #include "sched/os_thread.hpp"
+#include "sched/runtimes.hpp"
 #include "sched/scheduler.hpp"
+#include "sched/upcalls.hpp"
 #include "task/record_pool.hpp"
 
 namespace weft::inline v1 {
@@ -38,7 +40,7 @@ namespace {
 
 struct housed {
   slab home;
-  alignas(base::cache_line) record inside;
+  fiber inside;
 };
 
 }  // namespace
@@ -50,7 +52,7 @@ slab* slab::of(const record* r) noexcept {
 record* record_pool::acquire(std::size_t& count) noexcept {
   count = 1;
   users_.fetch_add(1, base::relaxed);
-  return &(new housed{{this}, record(ticket{0})})->inside;
+  return &(new housed{{this}, fiber(ticket{0})})->inside;
 }
 
 void record_pool::release(record* chain) noexcept {
@@ -70,13 +72,17 @@ void record_pool::retire() noexcept {
 
 namespace sched {
 
-thread_starter start_thread = [](std::function<void()> body) { return base::thread(std::move(body)); };
+thread_starter start_thread = [](thread_role, std::function<void()> body) { return base::thread(std::move(body)); };
 int this_thread_id() noexcept { return 0; }
 void pin_this_thread(int) noexcept {}
 unsigned long set_timer_slack(unsigned long slack) noexcept { return slack; }
 base::time_ns processor_time(base::thread&) noexcept { return 0; }  // not asked of a thread that sleeps
 thread_state state_of_thread(int) noexcept { return thread_state::sleeps; }
 std::uint32_t fork_generation() noexcept { return 0; }
+void list_runtime(scheduler&) {}
+void unlist_runtime(scheduler&) noexcept {}
+base::time_ns look_for_deadlock(scheduler&, std::uint64_t&) noexcept { return base::never_ns; }
+void look_for_cycles(scheduler&, std::uint64_t&) noexcept {}
 bool scheduler::is_forked_child() const noexcept { return false; }
 void scheduler::leave_to_parent() noexcept {}
 void scheduler::refuse_forked_return() noexcept { base::fail("nobody forks here"); }

@@ -3,11 +3,10 @@
 
 #include <exception>
 
+#include "sched/upcalls.hpp"
 #include "sched/worker.hpp"
 
 namespace weft::inline v1::sched {
-
-void wake_joiners(record& finished) noexcept;  // wait/join.cpp
 
 class scheduler {
  public:

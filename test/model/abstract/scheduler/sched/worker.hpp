@@ -11,20 +11,21 @@
 #include "base/lock.hpp"
 #include "explore/explore.hpp"
 #include "sched/chain.hpp"
-#include "sched/driver.hpp"
+#include "sched/timer_source.hpp"
+#include "task/origin.hpp"
 #include "task/task.hpp"
 
 namespace weft::inline v1::task {
 
 // Recycling: the last reference ends the record here, so that whoever touches it later is caught.
 struct record_pool {
-  std::uint32_t fork_generation = 0;
   void release(record* t) noexcept;
 };
 struct slab {
   record_pool* pool;
   static slab* of(record* t) noexcept;
 };
+[[nodiscard]] const origin& origin_of(const record& t) noexcept;
 
 }  // namespace weft::inline v1::task
 
@@ -35,7 +36,7 @@ using task::record;
 class scheduler;
 
 // A record and its place in the one run queue there is: held while the task is in no queue.
-struct model_task : record {
+struct model_task : task::fiber {
   explicit model_task(bool with_handle) noexcept;
   base::lock in_no_queue;
   base::plain<int> context{0};  // written by the switch away, read by whoever switches to the task
@@ -51,7 +52,13 @@ class worker {
   [[nodiscard]] bool has_budget() const noexcept { return true; }
   [[nodiscard]] bool is_unwinding() const noexcept { return false; }
   void yield() noexcept {}
-  void keep_spawned() noexcept {}
+  // The gate has nothing to do here.
+  [[nodiscard]] bool is_gate_open() const noexcept { return true; }
+  void pass_gate() noexcept {}
+  void pass_gate_to_park() noexcept {}
+  [[nodiscard]] std::uint32_t keep_spawned() noexcept { return 0; }
+  void return_spawned(std::uint32_t) noexcept {}
+  [[nodiscard]] std::uint32_t coarse_ms() const noexcept { return 0; }
   // Whatever a select draws: each order in which it may look at its arms.
   struct any_number {
     [[nodiscard]] static std::uint32_t below(std::uint32_t limit) noexcept {

@@ -4,20 +4,19 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <exception>
-#include <functional>
 #include <optional>
-#include <string_view>
+#include <utility>
 
 #include "base/atomic.hpp"
+#include "task/origin.hpp"
 #include "task/task.hpp"
 
 namespace weft::inline v1::task {
 
 class record_pool {
  public:
-  std::function<void(std::string_view task, std::exception_ptr error)> on_unhandled;
-  std::uint32_t fork_generation = 0;
+  explicit record_pool(origin of_all = {}) noexcept : origin_(std::move(of_all)) {}
+  [[nodiscard]] const origin& origin_of_all() const noexcept { return origin_; }
 
   [[nodiscard]] record* acquire(std::size_t& count) noexcept;
   void release(record* chain) noexcept;
@@ -25,6 +24,7 @@ class record_pool {
   std::optional<std::size_t> trim() noexcept { return 0; }
 
  private:
+  const origin origin_;
   base::atomic<std::size_t> users_{1};  // records handed out, and the runtime
 };
 
@@ -33,6 +33,8 @@ struct slab {
   record_pool* pool;
   [[nodiscard]] static slab* of(const record* r) noexcept;
 };
+
+[[nodiscard]] inline const origin& origin_of(const record& r) noexcept { return slab::of(&r)->pool->origin_of_all(); }
 
 class record_cache {
  public:
