@@ -1,4 +1,4 @@
-// The smallest program: a task, its result, and a pause that costs no thread.
+// The smallest program: a task, its result, and a pause that keeps no thread.
 #include <weft/weft.hpp>
 
 #include <chrono>

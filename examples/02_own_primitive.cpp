@@ -1,4 +1,4 @@
-// Building your own primitive on park_if and unpark: a semaphore whose waiters may be cancelled.
+// How to build your own primitive on park_if and unpark: a semaphore whose waiters may be cancelled.
 #include <weft/weft.hpp>
 
 #include <atomic>
@@ -14,10 +14,10 @@ class semaphore {
   explicit semaphore(int permits) : free_(permits) {}
 
   void acquire() {
-    weft::this_task::check();  // a cancellation point always, not only when there is nothing to take
+    weft::this_task::check();  // always a cancellation point, not only when it has to wait
     waiter me{weft::this_task::ref()};
     {
-      std::lock_guard guard(mutex_);  // held for a moment, never across a suspension
+      std::lock_guard guard(mutex_);  // held for a moment, and never across a suspension
       if (free_ > 0) {
         --free_;
         return;
@@ -25,15 +25,15 @@ class semaphore {
       queue_.push_back(&me);
     }
     try {
-      // What wakes us may be an old unpark, so ask again. One that comes between the question and the park is not lost.
+      // An old unpark may wake us, so ask again. An unpark between the question and the park is not lost.
       while (me.waits) weft::park_if(me.waits, true);
-    } catch (
-        ...) {  // cancelled. Nobody may be left with a pointer into this frame, nor a permit with a task that goes.
+    } catch (...) {
+      // Cancelled. Nobody may keep a pointer into this frame, and a permit must not be lost with this task.
       std::lock_guard guard(mutex_);
       if (me.waits)
         std::erase(queue_, &me);
       else
-        hand_on();  // release() was quicker: it gave the permit to us
+        hand_on();  // release() was faster and gave the permit to us; pass it on
       throw;
     }
   }
@@ -62,7 +62,7 @@ class semaphore {
     }
     waiter* next = queue_.front();
     queue_.pop_front();
-    const weft::task_ref task = next->task;  // first: after the store below its frame may be gone
+    const weft::task_ref task = next->task;  // first, because after the store below its frame may be gone
     next->waits = false;
     weft::unpark(task);
   }
@@ -89,7 +89,7 @@ int main() {
     while (s.waiting() < visitors.size()) weft::yield();
     for (std::size_t i = 0; i < 30; ++i) visitors[i].cancel();  // they leave the queue
     s.release();
-    for (std::size_t i = 30; i < 60; ++i) visitors[i].cancel();  // some may hold the permit by now and hand it on
+    for (std::size_t i = 30; i < 60; ++i) visitors[i].cancel();  // some may hold the permit by now, and pass it on
     int cancelled = 0;
     for (auto& v : visitors) try {
         v.join();

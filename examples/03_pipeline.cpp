@@ -1,4 +1,4 @@
-// A pipeline: words are cleaned, measured by four tasks at a time in the order they came, and counted by length.
+// A pipeline: words are cleaned, measured by four tasks at a time but kept in order, and counted by length.
 #include <weft/weft.hpp>
 
 #include <algorithm>
@@ -22,7 +22,7 @@ std::string clean(std::string word) {
 }
 
 std::size_t measure(const std::string& word) {
-  weft::sleep_for(std::chrono::milliseconds(2));  // a slow measure: four at a time are measured
+  weft::sleep_for(std::chrono::milliseconds(2));  // slow, so four words are measured at a time
   return word.size();
 }
 
@@ -30,14 +30,14 @@ std::size_t measure(const std::string& word) {
 
 int main() {
   return weft::run([] {
-    // A stage is a value; it runs when it gets an end.
+    // A stage is a value. It runs when it gets an end.
     const auto cleaned = st::map(clean) | st::where([](const std::string& word) { return !word.empty(); });
 
     std::map<std::size_t, int> lengths;
     st::enumerate(text) | cleaned | st::parallel_map(4, measure) | st::sink([&](std::size_t n) { ++lengths[n]; });
     for (const auto& [length, words] : lengths) std::printf("%d words of %zu letters\n", words, length);
 
-    // An endless source ends when nobody reads it; an exception arrives where the stream is read.
+    // An endless source ends when nobody reads it. An exception arrives where the stream is read.
     auto numbers = st::count_forever(1) | st::map([](int i) {
                      if (i == 4) throw std::runtime_error("four is too many");
                      return i;

@@ -1,4 +1,4 @@
-// Scopes: a search that asks several places, takes the first answer, gives up in time, and leaves nothing running.
+// Scopes: a search that asks several places, takes the first answer, gives up in time, and leaves no task running.
 #include <weft/weft.hpp>
 
 #include <chrono>
@@ -17,7 +17,7 @@ std::string ask(const char* place, std::chrono::milliseconds takes) {
     const char* place;
     ~goodbye() { std::printf("  [%s] %s is done\n", request->c_str(), place); }
   } at_the_end{place};
-  weft::sleep_for(takes);  // cancelled here, the destructor above runs
+  weft::sleep_for(takes);  // if it is cancelled here, the destructor above runs
   if (std::string_view(place) == "attic") throw std::runtime_error("the attic is on fire");
   return place;
 }
@@ -26,17 +26,17 @@ std::string ask(const char* place, std::chrono::milliseconds takes) {
 
 int main() {
   return weft::run([] {
-    // Tasks that borrow locals: the group is declared after them, and so ends before them on every way out of the block.
+    // Tasks that borrow locals: the group is declared after them, so it ends before them on every way out of the block.
     std::string upstairs, downstairs;
     weft::task_group group;
     group.spawn([&] { upstairs = ask("bedroom", 2ms); });
     group.spawn([&] { downstairs = ask("kitchen", 1ms); });
-    group.join();  // waits for both; throws what one of them threw
+    group.join();  // waits for both, and throws what one of them threw
     std::printf("searched the %s and the %s\n", upstairs.c_str(), downstairs.c_str());
 
     request.with("1", [] {
       const auto first = weft::race([] { return ask("cellar", 500ms); }, [] { return ask("kitchen", 5ms); });
-      std::printf("found in the %s\n", first.c_str());  // the cellar has been left by now
+      std::printf("found in the %s\n", first.c_str());  // the task in the cellar has ended by now
     });
 
     request.with("2", [] {
@@ -49,8 +49,8 @@ int main() {
       try {
         weft::with_scope([](weft::scope& s) {
           s.spawn([] { ask("attic", 2ms); });
-          s.spawn([] { ask("garden", 5s); });  // cancelled when the attic fails
-          weft::sleep_for(5s);  // so is the body
+          s.spawn([] { ask("garden", 5s); });  // is cancelled when the attic fails
+          weft::sleep_for(5s);  // the body is cancelled as well
         });
       } catch (const std::exception& e) {
         std::printf("search ended: %s\n", e.what());

@@ -1,4 +1,4 @@
-// Code that knows nothing of fibers and blocks its thread, beside code that must go on.
+// Code that knows nothing of fibers and blocks its thread, beside code that must continue.
 #include <weft/weft.hpp>
 
 #include <chrono>
@@ -11,7 +11,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// A driver from somewhere else: it sleeps in the kernel and may be used by one caller at a time.
+// A driver from somewhere else. It sleeps in the kernel, and only one caller at a time may use it.
 std::string query(int id) {
   std::this_thread::sleep_for(20ms);
   return "row " + std::to_string(id);
@@ -32,14 +32,14 @@ int main() {
         }
       });
 
-      // One after the other, because the driver wants it so; the dispatcher sees to it, whoever asks.
+      // One query after the other, because the driver needs it so. The dispatcher takes care of that, whoever asks.
       const weft::dispatcher database = weft::dispatcher::single();
       std::vector<weft::join_handle<std::string>> rows;
       for (int id = 1; id <= 3; ++id)
         rows.push_back(weft::spawn([=] { return weft::with(database, [=] { return query(id); }); }));
       for (auto& row : rows) std::printf("%s\n", row.join().c_str());
 
-      // Ten at once: each keeps a thread, and others take its place.
+      // Ten calls at once: each keeps a thread, and other workers take its place.
       std::vector<weft::join_handle<void>> calls;
       for (int i = 0; i < 10; ++i)
         calls.push_back(weft::spawn([] { weft::blocking([] { std::this_thread::sleep_for(50ms); }); }));

@@ -43,7 +43,7 @@ void fork_join() {
 }
 
 void stealing() {
-  // One task spawns them all; idle workers come and take half of what they find.
+  // One task spawns them all. Idle workers come and take half of what they find.
   std::vector<weft::join_handle<std::thread::id>> handles;
   for (int i = 0; i < 64; ++i)
     handles.push_back(weft::spawn([] {
@@ -80,7 +80,7 @@ void cancelling() {
       ++cancelled;
     }
   }
-  // One that had not started yet when it was cancelled still runs to its first cancellation point.
+  // A task that had not started yet when it was cancelled still runs to its first cancellation point.
   std::printf("  1000 one-hour sleeps cancelled:       %.1f ms, %d cancelled, %d destructors run\n", ms_since(start),
               cancelled, unwound.load());
 }
