@@ -9,8 +9,10 @@
 #include "blocking.hpp"
 #include "channels.hpp"
 #include "fairness.hpp"
+#include "files.hpp"
 #include "kernel.hpp"
 #include "locks.hpp"
+#include "net.hpp"
 #include "peer.hpp"
 #include "structure.hpp"
 
@@ -219,6 +221,13 @@ int main(int argc, char** argv) {
                        ns_per_op("dispatch_hop", 200000, weft_bench::dispatch_hop),
                        ns_per_op("blocking_call", 200000, weft_bench::blocking_call),
                        {"accept_backlog", "ms", 1, weft_bench::accept_backlog},
+                       {"tcp_echo", "server", 7000, weft_bench::tcp_echo},
+                       {"tcp_echo_512", "server", 7000, weft_bench::tcp_echo_512},
+                       {"tcp_echo_stuck", "server", 7000, weft_bench::tcp_echo_stuck},
+                       {"tcp_echo_mixed", "server", 7000, weft_bench::tcp_echo_mixed},
+                       {"unix_echo", "server", 7000, weft_bench::unix_echo},
+                       {"udp_echo", "server", 7000, weft_bench::udp_echo},
+                       ns_per_op("file_cached_4k", 1000000, weft_bench::file_cached_4k),
                        {"mem_parked", "bytes/task", 100000, mem_parked},
                        {"wake_latency", "us", 1000, wake_latency},
                        {"idle_price", "ms", 300, idle_price},
